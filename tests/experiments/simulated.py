@@ -5,6 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
+
+from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.judging.experiment import Experiment
@@ -16,7 +19,8 @@ from ldfi.fit.context import Arm
 from ldfi.fit.predicate import Condition, Predicate
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.span import Span, Trace
-from ldfi.testing.programs import Call, Run
+from ldfi.testing.programs import Call, Run, points_of
+from tests.lineage.drawn import programs
 
 REQUESTS = 24
 """Requests per arm of an experiment: enough for a verdict in a program that never varies."""
@@ -26,6 +30,34 @@ BOOT = Predicate.of([Condition("method", "GET"), Condition("path", "/")])
 
 Serve = Callable[[frozenset[str]], tuple[list[Span], bool]]
 """Serves one request under faults: the spans it leaves, and whether it went right."""
+
+
+Faults = frozenset[str]
+
+
+def working(points: int, **how: Any) -> st.SearchStrategy[Call]:
+    """Programs that call something, and work when nothing fails."""
+    return programs(points, **how).filter(
+        lambda program: bool(points_of(program)) and Run(frozenset()).execute(program).good
+    )
+
+
+def failing_sets(program: Call, faults: list[str], size: int) -> set[Faults]:
+    """Every minimal failing set up to a size, by trying them all."""
+    found: set[Faults] = set()
+    for many in range(1, size + 1):
+        for candidate in map(frozenset, itertools.combinations(faults, many)):
+            points = {fault.partition("@")[2] for fault in candidate}
+            if len(points) < many or any(known <= candidate for known in found):
+                continue
+            if not Run(candidate).execute(program).good:
+                found.add(candidate)
+    return found
+
+
+def errors_of(program: Call) -> list[str]:
+    """An error at each point of a program."""
+    return [f"error@{point}" for point in points_of(program)]
 
 
 def serving(program: Call) -> Serve:

@@ -7,7 +7,7 @@ import threading
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.exploration import Plan
@@ -17,16 +17,14 @@ from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.loop import explore
 from ldfi.experiments.pytest_plugin.run import Execute, Run
 from ldfi.fit.faults import Fault
-from ldfi.testing.programs import Call, faults_of, points_of
-from ldfi.testing.programs import Run as Simulated
+from ldfi.testing.programs import Call
 from tests.experiments.pytest_plugin.test_loop import (
     PAGE,
-    failing_sets,
     found_by,
     running,
     simulated,
 )
-from tests.lineage.drawn import programs
+from tests.experiments.simulated import errors_of, failing_sets, working
 
 
 class Shuffled:
@@ -52,7 +50,7 @@ class Shuffled:
 
 
 @given(
-    programs(points=6),
+    working(points=6),
     st.integers(0, 3),
     st.integers(1, 3),
     st.integers(2, 5),
@@ -61,28 +59,25 @@ class Shuffled:
 def test_in_whatever_order_runs_end_the_findings_are_the_minimal_failing_sets(
     program: Call, seed: int, size: int, most: int, drawn: random.Random
 ) -> None:
-    assume(Simulated(frozenset()).execute(program).good)
     bounds, execute = Bounds(max_size=size, seed=seed), running(program)
     making = Shuffled(execute, most, drawn)
 
     explored = explore("t", execute, bounds, making=making)
 
-    assume(points_of(program))
-    errors = [fault for fault in faults_of(points_of(program)) if fault.startswith("error")]
     in_turn = explore("t", execute, bounds)
-    assert found_by(explored) == found_by(in_turn) == failing_sets(program, errors, size)
+    assert (
+        found_by(explored) == found_by(in_turn) == failing_sets(program, errors_of(program), size)
+    )
     assert explored.verdict == in_turn.verdict
     assert all(finding.confirmed for finding in explored.findings)
     assert explored.open == 0
     assert len(making.together) == len(explored.records)
 
 
-@given(programs(points=5), st.integers(2, 4), st.randoms(use_true_random=False))
+@given(working(points=5), st.integers(2, 4), st.randoms(use_true_random=False))
 def test_a_failure_by_chance_is_no_finding_abreast_either(
     program: Call, most: int, drawn: random.Random
 ) -> None:
-    assume(points_of(program))
-    assume(Simulated(frozenset()).execute(program).good)
     left = [1]
 
     def once(faults: tuple[Fault, ...]) -> Run:
@@ -94,8 +89,7 @@ def test_a_failure_by_chance_is_no_finding_abreast_either(
 
     explored = explore("t", once, Bounds(), making=Shuffled(once, most, drawn))
 
-    errors = [fault for fault in faults_of(points_of(program)) if fault.startswith("error")]
-    assert found_by(explored) == failing_sets(program, errors, 2)
+    assert found_by(explored) == failing_sets(program, errors_of(program), 2)
 
 
 def test_more_than_one_is_under_way_where_there_is_something_to_try() -> None:

@@ -21,10 +21,10 @@ from ldfi.lineage.span import Trace
 from ldfi.proof.carried import carried
 from ldfi.proof.document import FORMAT, EvidenceFile
 from ldfi.proof.verify import Against, Examined, verify
-from ldfi.testing.programs import Call, Step, faults_of, points_of
+from ldfi.testing.programs import Call, Step
 from ldfi.testing.programs import Run as Simulated
 from ldfi.testing.spans import TRACE
-from tests.lineage.drawn import programs
+from tests.experiments.simulated import errors_of, failing_sets, working
 
 Faults = frozenset[str]
 
@@ -55,32 +55,16 @@ def simulated(program: Call, faults: Faults, passed: bool | None = True) -> Run:
     return Run(done.good if passed else passed, lineage, "" if done.good else "failed")
 
 
-def failing_sets(program: Call, faults: list[str], size: int) -> set[Faults]:
-    """Every minimal failing set up to a size, by trying them all."""
-    found: set[Faults] = set()
-    for many in range(1, size + 1):
-        for chosen in map(frozenset, itertools.combinations(faults, many)):
-            points = {fault.partition("@")[2] for fault in chosen}
-            if len(points) < many or any(known <= chosen for known in found):
-                continue
-            if not Simulated(chosen).execute(program).good:
-                found.add(chosen)
-    return found
-
-
 def found_by(explored: Explored) -> set[Faults]:
     return {finding.faults for finding in explored.findings}
 
 
-@given(programs(points=6), st.integers(0, 3), st.integers(1, 3))
+@given(working(points=6), st.integers(0, 3), st.integers(1, 3))
 def test_the_findings_are_the_minimal_failing_sets(program: Call, seed: int, size: int) -> None:
-    assume(points_of(program))
-    assume(Simulated(frozenset()).execute(program).good)
 
     explored = explore("t", running(program), Bounds(max_size=size, seed=seed))
 
-    errors = [fault for fault in faults_of(points_of(program)) if fault.startswith("error")]
-    assert found_by(explored) == failing_sets(program, errors, size)
+    assert found_by(explored) == failing_sets(program, errors_of(program), size)
     assert explored.verdict == ("harmful" if explored.findings else "tolerated")
     assert all(finding.confirmed for finding in explored.findings)
     assert all(finding.run.passed is False for finding in explored.findings)
@@ -88,10 +72,8 @@ def test_the_findings_are_the_minimal_failing_sets(program: Call, seed: int, siz
     assert explored.runs <= explored.exhaustive
 
 
-@given(programs(points=5), st.integers(0, 3))
+@given(working(points=5), st.integers(0, 3))
 def test_the_same_seed_gives_the_same_runs(program: Call, seed: int) -> None:
-    assume(points_of(program))
-    assume(Simulated(frozenset()).execute(program).good)
 
     def tried() -> list[tuple[Fault, ...]]:
         log = []
@@ -107,12 +89,10 @@ def test_the_same_seed_gives_the_same_runs(program: Call, seed: int) -> None:
     assert tried() == tried()
 
 
-@given(programs(points=5), st.integers(0, 3), st.booleans())
+@given(working(points=5), st.integers(0, 3), st.booleans())
 def test_what_the_runs_leave_behind_bears_the_certificate_out(
     program: Call, seed: int, flaky: bool
 ) -> None:
-    assume(points_of(program))
-    assume(Simulated(frozenset()).execute(program).good)
     count = itertools.count(seed)
 
     def execute(faults: tuple[Fault, ...]) -> Run:

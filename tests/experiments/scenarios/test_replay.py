@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.errors import InvalidReplay
-from ldfi.experiments.scenarios.replay import ANYTHING, Assertion, Exemplar, Replayer
+from ldfi.experiments.scenarios.replay import ANYTHING, Assertion, Exemplar, Replayer, _next_slot
 from ldfi.testing.serving import served
 
 HOME = {"rows": [{"title": "new"}, {"title": "old"}], "ok": True}
@@ -145,23 +145,30 @@ def test_credentials_and_other_traces_are_never_replayed(staging: Staging) -> No
 
 
 @pytest.mark.parametrize("rate", [20.0, 100.0])
-def test_the_rate_is_kept(staging: Staging, rate: float) -> None:
+def test_the_rate_is_never_more_than_was_asked_for(staging: Staging, rate: float) -> None:
     started = time.monotonic()
-    replay(Replayer(staging.url, [Exemplar("GET", "/home")], rate), count=10_000, at_most=1.0)
+    sent = replay(Replayer(staging.url, [Exemplar("GET", "/home")], rate), 10, at_most=60.0)
     elapsed = time.monotonic() - started
 
+    assert len(sent) >= 10
     assert len(staging.got) <= rate * elapsed + 1
-    assert len(staging.got) >= rate * 0.5, "a busy machine is slow, but not that slow"
 
 
-def test_a_device_has_one_request_at_a_time_and_lost_slots_are_not_made_up_for(
-    staging: Staging,
+@pytest.mark.parametrize(("now", "following"), [(5.0, 5.1), (5.09, 5.1), (5.15, 5.25), (9.0, 9.1)])
+def test_one_is_due_each_interval_and_what_was_missed_is_not_made_up_for(
+    now: float, following: float
 ) -> None:
+    assert _next_slot(5.0, 0.1, now) == pytest.approx(following)
+
+
+def test_a_device_has_one_request_at_a_time(staging: Staging) -> None:
     replayer = Replayer(staging.url, [Exemplar("GET", "/slow")], 1000, devices=2)
 
-    outcomes = replay(replayer, count=1000, at_most=0.5)
+    started = time.monotonic()
+    outcomes = replay(replayer, 4, at_most=60.0)
 
-    assert 2 <= len(outcomes) <= 4
+    assert 4 <= len(outcomes) <= 6
+    assert time.monotonic() - started >= 0.6  # each answer takes half of that
     assert set(Counter(o.device for o in outcomes)) == {"replay-0", "replay-1"}
 
 
@@ -235,7 +242,7 @@ def test_no_answer_in_time_and_no_answer_at_all_are_failures(staging: Staging) -
     nobody = replay(Replayer("http://127.0.0.1:1", [Exemplar("GET", "/")], 100), 1)[0]
 
     assert (late.success, late.error_code) == (False, "timeout")
-    assert 0.1 <= late.duration < 0.3
+    assert late.duration >= 0.1
     assert (nobody.success, nobody.error_code) == (False, "unreachable")
 
 

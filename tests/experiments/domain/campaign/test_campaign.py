@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.campaign import ENROLLED_AT_ONCE, Campaign
@@ -20,29 +21,16 @@ from ldfi.testing.programs import ANSWERED, REFUSED, Call, Run, Step, faults_of,
 from ldfi.testing.spans import span
 from tests.experiments.simulated import (
     Application,
+    Faults,
     a_campaign,
     a_class,
+    errors_of,
     explore,
+    failing_sets,
     serving,
     traffic_of,
+    working,
 )
-from tests.lineage.drawn import programs
-
-Faults = frozenset[str]
-
-
-def failing_sets(program: Call, faults: list[str], size: int) -> set[Faults]:
-    """Every minimal failing set up to a size, by trying them all."""
-    found: set[Faults] = set()
-    for many in range(1, size + 1):
-        for chosen in itertools.combinations(faults, many):
-            candidate = frozenset(chosen)
-            points = {fault.partition("@")[2] for fault in candidate}
-            if len(points) < many or any(known <= candidate for known in found):
-                continue
-            if not Run(candidate).execute(program).good:
-                found.add(candidate)
-    return found
 
 
 def found_by(campaign: Campaign) -> set[Faults]:
@@ -50,19 +38,16 @@ def found_by(campaign: Campaign) -> set[Faults]:
     return {faults for faults, _ in exploration.knowledge.findings()}
 
 
-@given(programs(points=5), st.integers(0, 3), st.sampled_from([None, 3]))
+@given(working(points=5), st.integers(0, 3), st.sampled_from([None, 3]))
 def test_errors_all_minimal_failing_sets_are_found(
     program: Call, seed: int, cap: int | None
 ) -> None:
     # Given any program that works when nothing fails
-    assume(points_of(program))
-    assume(Run(frozenset()).execute(program).good)
     # When a campaign over errors has nothing left to try
     bounds = Settings(kinds=("error",), seed=seed, max_union=cap, min_traffic=5)
     campaign = explore(serving(program), bounds)
     # Then its findings are the minimal failing sets, exactly
-    errors = [f"error@{point}" for point in points_of(program)]
-    assert found_by(campaign) == failing_sets(program, errors, 2)
+    assert found_by(campaign) == failing_sets(program, errors_of(program), 2)
     # And its certificate is borne out by its evidence
     (exploration,) = campaign.explorations.values()
     assert check(exploration.knowledge.certificate()["certificate"]) == []
@@ -90,37 +75,45 @@ def test_a_call_that_was_refused_says_nothing_of_the_answers_it_might_have_given
     assert found_by(campaign) == {frozenset({"error@b>c"})}
 
 
+def minimal(program: Call, sets: Iterable[Faults]) -> set[Faults]:
+    """Those that hurt of what can happen at once, and none that holds another one."""
+    hurts = {f for f in sets if possible(program, f) and not Run(f).execute(program).good}
+    return {f for f in hurts if not any(other < f for other in hurts)}
+
+
+def assert_closed(campaign: Campaign) -> None:
+    """Nothing is open, and the certificate is borne out by its evidence."""
+    (exploration,) = campaign.explorations.values()
+    certificate = exploration.knowledge.certificate()["certificate"]
+    assert not certificate["open"]
+    assert check(certificate) == []
+
+
 def possible(program: Call, faults: Faults) -> bool:
     """Whether none of these calls is inside another one of them, where it would never be made."""
+    points = {fault.partition("@")[2] for fault in faults}
     pending: list[tuple[Call, bool]] = [(program, False)]
     while pending:
         call, refused = pending.pop()
-        hit = f"error@{call.point}" in faults
+        hit = call.point in points
         if hit and refused:
             return False
         pending += [(each, refused or hit) for step in call.steps for each in step.calls]
     return True
 
 
-@given(programs(points=5, picky=True), st.integers(0, 3), st.sampled_from([None, 3]))
+@given(working(points=5, picky=True), st.integers(0, 3), st.sampled_from([None, 3]))
 def test_where_handlers_know_some_kinds_of_failure_all_that_hurts_is_found(
     program: Call, seed: int, cap: int | None
 ) -> None:
     # Given any program whose handlers tell a refused call from an answer that is an error
-    assume(points_of(program))
-    assume(Run(frozenset()).execute(program).good)
     bounds = Settings(kinds=("error",), seed=seed, max_union=cap, min_traffic=5)
     # When a campaign over errors has nothing left to try
     campaign = explore(serving(program), bounds)
     # Then its findings are the minimal failing sets of what can happen at once, exactly
-    errors = [f"error@{point}" for point in points_of(program)]
-    pairs = [each for n in (1, 2) for each in map(frozenset, itertools.combinations(errors, n))]
-    hurts = {f for f in pairs if possible(program, f) and not Run(f).execute(program).good}
-    assert found_by(campaign) == {f for f in hurts if not any(other < f for other in hurts)}
-    (exploration,) = campaign.explorations.values()
-    certificate = exploration.knowledge.certificate()["certificate"]
-    assert not certificate["open"]
-    assert check(certificate) == []
+    sets = [c for n in (1, 2) for c in itertools.combinations(errors_of(program), n)]
+    assert found_by(campaign) == minimal(program, map(frozenset, sets))
+    assert_closed(campaign)
 
 
 def test_a_kind_that_was_not_asked_for_is_not_tried() -> None:
@@ -151,7 +144,7 @@ def test_what_only_a_fallback_calls_is_known_to_be_inside_it() -> None:
 
 
 @given(
-    programs(points=4, picky=True, named="api>http:GET:p{}/"),
+    working(points=4, picky=True, named="api>http:GET:p{}/"),
     st.integers(0, 3),
     st.sampled_from([None, 3]),
     st.sampled_from([("refused", "status:500"), ("status:500",), ("refused", "empty")]),
@@ -160,8 +153,6 @@ def test_of_several_kinds_all_that_hurts_is_found_and_each_for_itself(
     program: Call, seed: int, cap: int | None, kinds: tuple[str, ...]
 ) -> None:
     # Given any program whose handlers know some kinds of failure and not others
-    assume(points_of(program))
-    assume(Run(frozenset()).execute(program).good)
     bounds = Settings(kinds=kinds, each_kind=True, seed=seed, max_union=cap, min_traffic=5)
     # When a campaign over several kinds has nothing left to try
     campaign = explore(serving(program), bounds)
@@ -170,30 +161,15 @@ def test_of_several_kinds_all_that_hurts_is_found_and_each_for_itself(
     single = [frozenset({fault}) for faults in at.values() for fault in faults]
     couples = itertools.combinations(at.values(), 2)
     pairs = [frozenset(pair) for a, b in couples for pair in itertools.product(a, b)]
-    hurts = {
-        faults
-        for faults in (*single, *pairs)
-        if _at_once(program, faults) and not Run(faults).execute(program).good
-    }
-    assert found_by(campaign) == {f for f in hurts if not any(other < f for other in hurts)}
-    (exploration,) = campaign.explorations.values()
-    certificate = exploration.knowledge.certificate()["certificate"]
-    assert not certificate["open"]
-    assert check(certificate) == []
+    assert found_by(campaign) == minimal(program, (*single, *pairs))
+    assert_closed(campaign)
 
 
-def _at_once(program: Call, faults: Faults) -> bool:
-    """Whether none of these calls, however it fails, is inside another one of them."""
-    return possible(program, frozenset(f"error@{each.partition('@')[2]}" for each in faults))
-
-
-@given(programs(points=4), st.integers(0, 3))
+@given(working(points=4), st.integers(0, 3))
 def test_delays_every_finding_fails_and_no_failing_fault_is_missed(
     program: Call, seed: int
 ) -> None:
     # Given any program that works when nothing fails
-    assume(points_of(program))
-    assume(Run(frozenset()).execute(program).good)
     # When a campaign over errors and delays has nothing left to try
     bounds = Settings(seed=seed, max_union=None, min_traffic=5)
     found = found_by(explore(serving(program), bounds))
@@ -208,13 +184,11 @@ def test_delays_every_finding_fails_and_no_failing_fault_is_missed(
 SHORT, LONG = "delay:0.001..0.002", "delay:p50=5..p99=8"
 
 
-@given(programs(points=3), st.integers(0, 3))
+@given(working(points=3), st.integers(0, 3))
 def test_lengths_that_are_drawn_hurt_and_are_survived_each_way_for_itself(
     program: Call, seed: int
 ) -> None:
     # Given any program that works when nothing fails
-    assume(points_of(program))
-    assume(Run(frozenset()).execute(program).good)
     # When a campaign tries errors, lengths that nobody minds and such as outlast all patience
     kinds = ("error", SHORT, LONG)
     bounds = Settings(kinds=kinds, each_kind=True, seed=seed, max_union=None, min_traffic=5)

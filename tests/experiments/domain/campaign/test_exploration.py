@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.exploration import MAX_TRIES, RESTLESS, Exploration, Plan
@@ -24,19 +24,21 @@ from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.context import Arm
 from ldfi.lineage.span import Span
 from ldfi.solver.check import check
-from ldfi.testing.programs import Call, Run, Step, points_of
+from ldfi.testing.programs import Call, Step, points_of
 from ldfi.testing.spans import span
-from tests.experiments.domain.campaign.test_campaign import failing_sets, shared_database
+from tests.experiments.domain.campaign.test_campaign import shared_database
 from tests.experiments.simulated import (
     BOOT,
     Application,
     Serve,
+    errors_of,
     explore_application,
+    failing_sets,
     run_experiment,
     serving,
     traffic_of,
+    working,
 )
-from tests.lineage.drawn import programs
 
 BOUNDS = Settings(kinds=("error",), max_union=None, min_traffic=5, rechecks=0)
 PROGRAM = Call(
@@ -436,19 +438,17 @@ class Liar(Application):
         return name in self.told
 
 
-@given(programs(points=5), st.integers(0, 50), st.integers(1, 4), st.sampled_from([None, 3]))
+@given(working(points=5), st.integers(0, 50), st.integers(1, 4), st.sampled_from([None, 3]))
 def test_false_harm_leaves_no_false_finding_and_hides_no_true_one(
     program: Call, seed: int, lies: int, cap: int | None
 ) -> None:
     # Given a program, and devices that say that it failed in experiments in which it did not
-    assume(points_of(program))
-    assume(Run(frozenset()).execute(program).good)
     liar = Liar(serving(program), seed, lies)
     bounds = Settings(kinds=("error",), seed=seed, max_union=cap, min_traffic=5)
     # When a campaign over errors has nothing left to try
     (exploration,) = explore_application(liar, bounds).explorations.values()
     # Then its findings are the minimal failing sets, exactly, and every one is confirmed
-    truth = failing_sets(program, [f"error@{point}" for point in points_of(program)], 2)
+    truth = failing_sets(program, errors_of(program), 2)
     assert {faults for faults, _ in exploration.knowledge.findings()} == truth
     assert {faults for faults, state in exploration.states.items() if state == "open"} == truth
     assert set(exploration.states.values()) <= {"open", "refuted"}
@@ -488,7 +488,7 @@ def same(one: Exploration, other: Exploration) -> None:
 
 @HISTORIES
 @given(
-    programs(points=4),
+    working(points=4),
     st.integers(0, 50),
     st.integers(0, 3),
     st.sampled_from([("error",), ("error", "delay")]),
@@ -498,8 +498,6 @@ def test_lessons_learned_again_give_what_was_known(
     program: Call, seed: int, lies: int, kinds: tuple[str, ...]
 ) -> None:
     # Given an exploration with true and false harm, refuted suspicions and rejected hypotheses
-    assume(points_of(program))
-    assume(Run(frozenset()).execute(program).good)
     bounds = Settings(kinds=kinds, seed=seed, max_union=4, min_traffic=5)
     lab = Lab(serving(program), bounds, application=Liar(serving(program), seed, lies))
     for step in range(200):
@@ -669,15 +667,12 @@ def test_a_suspicion_without_an_answer_holds_up_nothing() -> None:
     assert len(lab.exploration.plan().hypothesis) > 1  # type: ignore[union-attr]
 
 
-@given(st.data(), programs(points=6), st.integers(0, 3), st.sampled_from([None, 3]))
+@given(st.data(), working(points=5), st.integers(0, 3), st.sampled_from([None, 3]))
 def test_whatever_nature_suspects_the_same_is_found(
     data: st.DataObject, program: Call, seed: int, cap: int | None
 ) -> None:
     # Given any program, and requests that blame any of its points, rightly or not
-    points = points_of(program)
-    assume(points)
-    assume(Run(frozenset()).execute(program).good)
-    blamed = st.frozensets(st.sampled_from(points), min_size=1, max_size=3)
+    blamed = st.frozensets(st.sampled_from(points_of(program)), min_size=1, max_size=3)
     suspects = data.draw(st.lists(blamed, unique=True, max_size=5))
     bounds = Settings(kinds=("error",), seed=seed, max_union=cap, min_traffic=5, rechecks=0)
     lab = suspecting(Lab(serving(program), bounds), *suspects)
@@ -686,7 +681,7 @@ def test_whatever_nature_suspects_the_same_is_found(
     # Then what is found is what there is, and no suspicion was tried twice
     known = lab.exploration.knowledge
     found = {faults for faults, _ in known.findings()}
-    assert found == failing_sets(program, [f"error@{point}" for point in points], 2)
+    assert found == failing_sets(program, errors_of(program), 2)
     assert check(known.certificate()["certificate"]) == []
     alone = Counter(each.hypothesis for each in tried if each.purpose == "explore")
     assert all(alone[frozenset(f"error@{p}" for p in each)] <= 1 for each in suspects)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
@@ -14,9 +14,8 @@ from ldfi.experiments.domain.settings import Settings
 from ldfi.testing.programs import Call, Step, points_of
 from tests.experiments.domain.campaign.test_exploration import BOUNDS, PROGRAM
 from tests.experiments.domain.campaign.test_exploration import Lab as Laboratory
-from tests.experiments.domain.gates.test_whatif import survives
+from tests.experiments.domain.gates.test_whatif import learned, survives
 from tests.experiments.simulated import explore, serving
-from tests.lineage.drawn import programs
 
 STORE = Call(
     "root",
@@ -33,8 +32,8 @@ def window(*down: str) -> Maintenance:
     return Maintenance(f"w-{'-'.join(down)}", "ann", "upgrade", down, 0.0, 100.0)
 
 
-def explored(program: Call, size: int) -> Knowledge:
-    bounds = Settings(kinds=("error",), max_size=size, max_union=None, min_traffic=5)
+def explored(program: Call, size: int, traffic: int = 5) -> Knowledge:
+    bounds = Settings(kinds=("error",), max_size=size, max_union=None, min_traffic=traffic)
     (exploration,) = explore(serving(program), bounds).explorations.values()
     return exploration.knowledge
 
@@ -93,21 +92,12 @@ def test_every_class_that_calls_it_is_asked_and_no_other(store: Knowledge) -> No
     assert gate(["replica-1"], [window("playlist")], [store, other]).verdict == "safe"
 
 
-@given(programs(points=5), st.integers(0, 50), st.integers(0, 40), st.data())
+@given(learned(points=2), st.data())
 def test_what_passes_is_survived_and_so_is_one_failure_more(
-    program: Call, seed: int, steps: int, data: st.DataObject
+    given_of: tuple[Call, Knowledge], data: st.DataObject
 ) -> None:
-    # Given what was learned of a program, up to some experiment or other
+    program, knowledge = given_of
     points = points_of(program)
-    assume(len(points) > 1)
-    assume(survives(program, set()))
-    lab = Laboratory(serving(program), Settings(kinds=("error",), seed=seed, min_traffic=5))
-    for _ in range(steps):
-        plan = lab.exploration.plan()
-        if plan is None:
-            break
-        lab.carry_out(plan)
-    knowledge = lab.exploration.knowledge
     # When somebody asks to take something down, with something down already
     step = data.draw(st.lists(st.sampled_from(points), min_size=1, max_size=2, unique=True))
     already = data.draw(st.lists(st.sampled_from(points), max_size=1))

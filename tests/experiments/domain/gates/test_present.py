@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.gates.gate import gate
 from ldfi.experiments.domain.gates.present import Present
-from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.domain.traffic.vitals import Sign, Signs
 from ldfi.testing.programs import Call, Step, points_of
-from tests.experiments.domain.campaign.test_exploration import Lab as Laboratory
-from tests.experiments.domain.gates.test_whatif import survives
-from tests.experiments.simulated import Application, explore, serving
-from tests.lineage.drawn import programs
+from tests.experiments.domain.gates.test_gate import explored
+from tests.experiments.domain.gates.test_whatif import learned, survives
+from tests.experiments.simulated import Application, serving
 
 REPLICAS = ("replica-1", "replica-2", "replica-3")
 STORE = Call(
@@ -39,15 +37,9 @@ def now(*failing: str, late: tuple[str, ...] = (), answered: frozenset[str] = AL
     return Present(1.0, signs)
 
 
-def explored(program: Call, size: int) -> Knowledge:
-    bounds = Settings(kinds=("error",), max_size=size, max_union=None, min_traffic=20)
-    (exploration,) = explore(serving(program), bounds).explorations.values()
-    return exploration.knowledge
-
-
 @pytest.fixture(scope="module")
 def store() -> Knowledge:
-    return explored(STORE, 3)
+    return explored(STORE, 3, traffic=20)
 
 
 def test_what_fails_now_counts_as_down_and_is_shown(store: Knowledge) -> None:
@@ -86,7 +78,7 @@ def test_nobody_counts_on_what_nobody_has_heard_of(store: Knowledge) -> None:
 
 
 def test_a_class_that_is_not_well_or_silent_lets_nothing_through() -> None:
-    known = explored(STORE, 2)
+    known = explored(STORE, 2, traffic=20)
     assert gate(["replica-1"], [], [known], 0, Present(500.0)).verdict == "unknown"
     assert "it takes 10" in gate(["replica-1"], [], [known], 0, Present(500.0)).why[0]
 
@@ -102,7 +94,7 @@ def test_a_class_that_is_not_well_or_silent_lets_nothing_through() -> None:
 
 
 def test_what_is_over_is_no_reason_any_more() -> None:
-    known, application = explored(STORE, 2), Application(serving(STORE))
+    known, application = explored(STORE, 2, traffic=20), Application(serving(STORE))
     verdicts = []
     for number in range(60):
         observation = application.request()
@@ -118,21 +110,12 @@ def test_a_guardrail_that_does_not_hold_lets_nothing_through(store: Knowledge) -
     assert gate(["replica-1"], [], [store], 1, breached).why == ("guardrail does not hold: up > 0",)
 
 
-@given(programs(points=5), st.integers(0, 50), st.integers(0, 40), st.data())
+@given(learned(points=2, traffic=20), st.data())
 def test_what_passes_is_survived_with_all_that_fails_is_late_or_silent(
-    program: Call, seed: int, steps: int, data: st.DataObject
+    given_of: tuple[Call, Knowledge], data: st.DataObject
 ) -> None:
-    # Given what was learned of a program, up to some experiment or other
+    program, knowledge = given_of
     points = points_of(program)
-    assume(len(points) > 1)
-    assume(survives(program, set()))
-    lab = Laboratory(serving(program), Settings(kinds=("error",), seed=seed, min_traffic=20))
-    for _ in range(steps):
-        plan = lab.exploration.plan()
-        if plan is None:
-            break
-        lab.carry_out(plan)
-    knowledge = lab.exploration.knowledge
     # When some points fail now, some are late, and of one nobody has heard
     drawn = st.sets(st.sampled_from(points), max_size=2)
     failing, late, silent = data.draw(drawn), data.draw(drawn), data.draw(drawn)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.control.evidence import knowledge_of
+from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.gates.whatif import what_if
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
@@ -28,36 +29,40 @@ from tests.experiments.simulated import (
     explore,
     serving,
     traffic_of,
+    working,
 )
-from tests.lineage.drawn import programs
 
 
 def survives(program: Call, points: set[str]) -> bool:
     return Run(frozenset(f"error@{point}" for point in points)).execute(program).good
 
 
-@given(programs(points=5), st.integers(0, 50), st.integers(0, 40), st.data())
-def test_what_is_said_to_hurt_or_to_be_safe_does_so(
-    program: Call, seed: int, steps: int, data: st.DataObject
-) -> None:
-    # Given what was learned of a program, up to some experiment or other
-    points = points_of(program)
-    assume(points)
-    assume(Run(frozenset()).execute(program).good)
-    lab = Laboratory(serving(program), Settings(kinds=("error",), seed=seed, min_traffic=5))
-    for _ in range(steps):
-        plan = lab.exploration.plan()
-        if plan is None:
+@st.composite
+def learned(draw: st.DrawFn, points: int = 1, traffic: int = 5) -> tuple[Call, Knowledge]:
+    """A program of some points, and what was learned of it up to some experiment or other."""
+    program = draw(working(points=5).filter(lambda made: len(points_of(made)) >= points))
+    seed = draw(st.integers(0, 50))
+    lab = Laboratory(serving(program), Settings(kinds=("error",), seed=seed, min_traffic=traffic))
+    for _ in range(draw(st.integers(0, 40))):
+        if (plan := lab.exploration.plan()) is None:
             break
         lab.carry_out(plan)
+    return program, lab.exploration.knowledge
+
+
+@given(learned(), st.data())
+def test_what_is_said_to_hurt_or_to_be_safe_does_so(
+    given_of: tuple[Call, Knowledge], data: st.DataObject
+) -> None:
+    program, knowledge = given_of
     # When something is down
-    down = data.draw(st.sets(st.sampled_from(points), min_size=1, max_size=2))
-    answer = what_if(lab.exploration.knowledge, down)
+    down = data.draw(st.sets(st.sampled_from(points_of(program)), min_size=1, max_size=2))
+    answer = what_if(knowledge, down)
     # Then nothing that is said is wrong; what nobody knows may be either
     if answer is None:
-        assert not down & lab.exploration.knowledge.points
+        assert not down & knowledge.points
         return
-    known = lab.exploration.knowledge.points
+    known = knowledge.points
     assert set(answer.down) == down & known
     if answer.already != "open":
         assert (answer.already == "safe") == survives(program, set(answer.down))

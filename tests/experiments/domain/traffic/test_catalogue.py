@@ -237,6 +237,7 @@ _PROGRAMS: dict[str, tuple[Serve, Serve]] = {
 
 @pytest.mark.parametrize("what", _PROGRAMS)
 @given(seed=st.integers(0, 2**32), before=st.integers(500, 2500))
+@settings(max_examples=6)  # thousands of requests each
 def test_a_changed_program_drifts_within_two_samples(what: str, seed: int, before: int) -> None:
     rng = random.Random(seed)
     old, new = _PROGRAMS[what]
@@ -269,6 +270,7 @@ def _varied(rng: random.Random) -> Observation:
 
 
 @given(seed=st.integers(0, 2**32), hours=st.sampled_from([0.0, 0.02, 0.5]))
+@settings(max_examples=10)  # thousands of requests each
 def test_a_stable_class_never_drifts(seed: int, hours: float) -> None:
     rng, catalogue = random.Random(seed), Catalogue()
     for number in range(3000):
@@ -325,6 +327,7 @@ def test_the_order_of_requests_within_a_sample_changes_nothing(
 
 
 @given(seed=st.integers(0, 2**32), count=st.integers(0, 1500), later=st.integers(0, 1000))
+@settings(max_examples=15)  # thousands of requests each
 def test_a_catalogue_survives_a_restart(seed: int, count: int, later: int) -> None:
     rng = random.Random(seed)
 
