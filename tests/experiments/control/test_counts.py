@@ -51,7 +51,8 @@ def test_the_two_arms_counters_decide(db: Database) -> None:
     settings = replace(ASKED, max_size=1, confirm=False, rechecks=0)
     campaign = start(world, settings)
     with served(metrics.app) as url:
-        for _ in range(100):
+        while campaign.live():
+            assert world.now < 1_600.0, campaign.waiting
             world.step()
             for experiment in campaign.active():
                 hurts = "error@ratings" in experiment.hypothesis
@@ -124,7 +125,7 @@ def test_the_watch_goes_on_after_what_is_no_count(
 def test_with_nothing_else_the_root_span_is_believed(db: Database) -> None:
     world = World(db, engine=Engine(db, now=1000.0, outcomes="root"))
     campaign = start(world)
-    world.steps(150)
+    world.finish(campaign)
 
     assert campaign.state == "finished"
     with db.read() as session:

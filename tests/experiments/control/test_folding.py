@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
-from contextlib import AbstractContextManager
+import shutil
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +36,30 @@ def going_on(world: World) -> Campaign:
     """A campaign that begins again every minute."""
     definition = Definition(QUICK, schedule=Schedule("* * * * *"))
     return world.engine.scheduler.commands.start(definition, "ann", world.now)
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory: pytest.TempPathFactory, sqlite_template: Path) -> tuple[Path, float]:
+    """A database with a campaign in its second run, and the time there."""
+    file = tmp_path_factory.mktemp("lived") / "ldfi.sqlite3"
+    shutil.copy2(sqlite_template, file)
+    with closing(Database(f"sqlite:///{file}")) as database:
+        world = World(database, {"/boot": PROGRAM})
+        until_run(world, going_on(world), 2)
+        world.engine.scheduler.shut_down("restart", world.now)
+    return file, world.now
+
+
+@pytest.fixture
+def second_run(lived: tuple[Path, float], tmp_path: Path) -> Iterator[tuple[World, Campaign]]:
+    """The world of it, and the campaign, as whoever starts then finds them."""
+    file, now = lived
+    url = f"sqlite:///{shutil.copy2(file, tmp_path / 'ldfi.sqlite3')}"
+    with closing(Database(url)) as database:
+        world = World(database, {"/boot": PROGRAM}, engine=Engine(database, now=now))
+        world.now = now
+        (campaign,) = world.engine.scheduler.state.campaigns.values()
+        yield world, campaign
 
 
 def until_run(world: World, campaign: Campaign, run: int, steps: int = 0) -> None:
@@ -105,68 +132,60 @@ def test_whoever_starts_after_lessons_were_folded_knows_the_same_and_tries_the_s
     assert fold(database, world.now + 1, world.now, "ann").rows == 0
 
 
-def test_of_a_campaign_that_is_over_all_lessons_go() -> None:
-    with World.in_memory() as world:
-        # Given a campaign whose first runs are folded
-        campaign = going_on(world)
-        until_run(world, campaign, 2)
-        world.engine.scheduler.shut_down("restart", world.now)
-        fold(world.database, world.now + 1, world.now, "ann")
-        world.engine = Engine(world.database, now=world.now)
-        (campaign,) = world.engine.scheduler.state.campaigns.values()
-        # When it is stopped in a later one
-        world.steps(20)
-        world.engine.scheduler.commands.stop(campaign.id, "enough", "ann", world.now)
-        world.engine.scheduler.shut_down("restart", world.now)
-        # Then what was to go has gone, and nothing is kept for whoever takes it up
-        with world.database.read() as session:
-            expected = folding.foreseen(session, world.now + 1, world.now).lessons.rows
-        assert 0 < expected == fold(world.database, world.now + 1, world.now, "ann").rows
-        with world.database.read() as session:
-            assert folding.foreseen(session, world.now + 1, world.now).lessons.rows == 0
-            assert set(session.scalars(select(BalanceRow.campaign_id))) == {balances.ALL}
+def test_of_a_campaign_that_is_over_all_lessons_go(second_run: tuple[World, Campaign]) -> None:
+    # Given a campaign whose first run is folded
+    world, campaign = second_run
+    fold(world.database, world.now + 1, world.now, "ann")
+    # When it is stopped in a later one
+    world.steps(20)
+    world.engine.scheduler.commands.stop(campaign.id, "enough", "ann", world.now)
+    world.engine.scheduler.shut_down("restart", world.now)
+    # Then what was to go has gone, and nothing is kept for whoever takes it up
+    with world.database.read() as session:
+        expected = folding.foreseen(session, world.now + 1, world.now).lessons.rows
+    assert 0 < expected == fold(world.database, world.now + 1, world.now, "ann").rows
+    with world.database.read() as session:
+        assert folding.foreseen(session, world.now + 1, world.now).lessons.rows == 0
+        assert set(session.scalars(select(BalanceRow.campaign_id))) == {balances.ALL}
 
 
 def test_of_two_that_fold_at_once_the_later_one_undoes_nothing(
-    monkeypatch: pytest.MonkeyPatch,
+    second_run: tuple[World, Campaign], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with World.in_memory() as world:
-        campaign = going_on(world)
-        until_run(world, campaign, 2)
-        middle = world.now
-        until_run(world, campaign, 3, steps=5)
-        world.engine.scheduler.shut_down("restart", world.now)
-        before = told(world.database, world.now)
-        # Given one that has read what there was up to the second run
-        database = copy.copy(world.database)
+    world, campaign = second_run
+    middle = world.now
+    until_run(world, campaign, 3, steps=5)
+    world.engine.scheduler.shut_down("restart", world.now)
+    before = told(world.database, world.now)
+    # Given one that has read what there was up to the second run
+    database = copy.copy(world.database)
 
-        def meanwhile(*given: Any) -> AbstractContextManager[Change]:
-            """Another one folds more, and drops it."""
-            monkeypatch.undo()
-            assert fold(world.database, world.now + 1, world.now, "bob").rows
-            return database.change(*given)
+    def meanwhile(*given: Any) -> AbstractContextManager[Change]:
+        """Another one folds more, and drops it."""
+        monkeypatch.undo()
+        assert fold(world.database, world.now + 1, world.now, "bob").rows
+        return database.change(*given)
 
-        monkeypatch.setattr(database, "change", meanwhile)
-        fold(database, middle, world.now, "ann")
-        # Then nobody knows less
-        assert told(world.database, world.now) == before
+    monkeypatch.setattr(database, "change", meanwhile)
+    fold(database, middle, world.now, "ann")
+    # Then nobody knows less
+    assert told(world.database, world.now) == before
 
 
-def test_what_is_too_young_to_be_dropped_is_folded_all_the_same() -> None:
+def test_what_is_too_young_to_be_dropped_is_folded_all_the_same(
+    second_run: tuple[World, Campaign],
+) -> None:
     # Given a campaign in its second run, the first of which ended some days ago
-    with World.in_memory() as world:
-        campaign = going_on(world)
-        until_run(world, campaign, 2)
-        world.engine.scheduler.shut_down("restart", world.now)
-        before, there = told(world.database, world.now), lessons(world.database)
-        # When only what is older still is dropped
-        fold(world.database, 0.0, world.now + 3 * folding.FRESH, "ann")
-        # Then all lessons are there, no start reads them, and it knows the same
-        assert lessons(world.database) == there
-        with world.database.read() as session:
-            assert not any(row.run < 2 for row in balances.of_campaign(session, campaign.id)[1])
-            assert not balances.of_classes(session, ["GET /boot"])["GET /boot"].lessons
-        assert told(world.database, world.now) == before
+    world, campaign = second_run
+    before, there = told(world.database, world.now), lessons(world.database)
+    # When only what is older still is dropped
+    fold(world.database, 0.0, world.now + 3 * folding.FRESH, "ann")
+    # Then all lessons are there, no start reads them, and it knows the same
+    assert lessons(world.database) == there
+    with world.database.read() as session:
+        assert not any(row.run < 2 for row in balances.of_campaign(session, campaign.id)[1])
+        assert not balances.of_classes(session, ["GET /boot"])["GET /boot"].lessons
+    assert told(world.database, world.now) == before
 
 
 def test_a_campaign_knows_no_less_where_lessons_of_a_class_that_went_are_folded() -> None:

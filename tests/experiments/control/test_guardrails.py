@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ldfi.experiments.control import guardrails
 from ldfi.experiments.control.guardrails import Guardrails
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.store.database import Database
@@ -28,8 +28,14 @@ class Metrics:
     url: str = ""
     holds: bool = True
     wait: float = 0.0
+    asked: int = 0
+    together: int = 0
+    """Nobody is answered before so many have asked."""
 
     async def answer(self, _request: Request) -> Response:
+        self.asked += 1
+        while self.asked < self.together:
+            await asyncio.sleep(0.01)
         await asyncio.sleep(self.wait)
         result = [{"metric": {}, "value": [1.0, "1"]}] if self.holds else []
         document = {"status": "success", "data": {"resultType": "vector", "result": result}}
@@ -46,7 +52,7 @@ def metrics() -> Iterator[Metrics]:
 
 def breach(url: str, *guardrails: str) -> str | None:
     async def ask() -> str | None:
-        async with Prometheus(url, timeout=1.0) as prometheus:
+        async with Prometheus(url, timeout=30.0) as prometheus:
             return await Guardrails(prometheus, guardrails).breach()
 
     return asyncio.run(ask())
@@ -65,11 +71,14 @@ def test_a_condition_that_fails_is_a_breach_and_so_is_one_that_cannot_be_asked(
 
 
 def test_many_slow_conditions_take_as_long_as_one(metrics: Metrics) -> None:
-    metrics.wait = 0.3
-    started = time.monotonic()
-
+    metrics.together = 6
     assert breach(metrics.url, *(f"errors < {n}" for n in range(6))) is None
-    assert time.monotonic() - started < 1.2
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert guardrails.LOOK_SECONDS <= 1.0
+    monkeypatch.setattr(guardrails, "LOOK_SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -77,13 +86,11 @@ def world(database: Database) -> World:
     return World(database)
 
 
-async def until(condition: Callable[[], bool], seconds: float = 4.0) -> float:
-    """Wait for it; the seconds that it took."""
-    started = time.monotonic()
-    while not condition():
-        assert time.monotonic() - started < seconds
-        await asyncio.sleep(0.01)
-    return time.monotonic() - started
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for it."""
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.01)
 
 
 def watched(
@@ -92,11 +99,11 @@ def watched(
     """Run a scenario while the guardrails are watched; the world's clock stands meanwhile."""
 
     async def run() -> None:
-        async with Prometheus(metrics.url, timeout=0.5) as prometheus:
-            guardrails = Guardrails(prometheus, ["errors < 5"])
+        async with Prometheus(metrics.url, timeout=2.0) as prometheus:
+            watching = Guardrails(prometheus, ["errors < 5"])
             scheduler = world.engine.scheduler
             campaign = scheduler.commands.start(Definition(QUICK), "operator", world.now)
-            watch = asyncio.create_task(guardrails.watch(scheduler.state))
+            watch = asyncio.create_task(watching.watch(scheduler.state))
             await asyncio.sleep(0)
             try:
                 await scenario(campaign)
@@ -120,7 +127,7 @@ def test_nothing_is_armed_before_the_first_answer(world: World, metrics: Metrics
 
 
 @pytest.mark.parametrize("trouble", ["fails", "is silent"])
-def test_a_breach_disarms_what_runs_within_a_second_or_two_and_what_was_recovers(
+def test_a_breach_disarms_what_runs_and_what_was_recovers(
     world: World, metrics: Metrics, trouble: str
 ) -> None:
     async def scenario(campaign: Campaign) -> None:
@@ -131,10 +138,9 @@ def test_a_breach_disarms_what_runs_within_a_second_or_two_and_what_was_recovers
         if trouble == "fails":
             metrics.holds = False
         else:
-            metrics.wait = 3.0
-        # Then the scheduler knows within a second, or when its patience ends, and disarms at once
-        took = await until(lambda: world.engine.scheduler.state.breach is not None)
-        assert took < (1.5 if trouble == "fails" else 2.0)
+            metrics.wait = 60.0
+        # Then the scheduler knows at the next look, or when its patience ends, and disarms at once
+        await until(lambda: world.engine.scheduler.state.breach is not None)
         world.engine.tick(world.now)
         assert not world.rules()
         assert "guardrail" in experiment.reason

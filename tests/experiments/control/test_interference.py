@@ -74,7 +74,7 @@ before, it is waited for as long as spans may take: somebody may have served the
 
 
 @pytest.mark.parametrize(("make", "most"), SHARED.values(), ids=SHARED)
-@pytest.mark.parametrize("path", ["/boot", "/list"])
+@pytest.mark.parametrize("path", [pytest.param("/boot", marks=pytest.mark.long), "/list"])
 def test_it_stops_as_soon_as_bystanders_are_hurt(
     make: Callable[[], Breaker | Pool], most: int, path: str
 ) -> None:

@@ -204,38 +204,16 @@ def test_slack_gets_text_and_blocks_escaped_as_it_asks(receiver: Receiver) -> No
     send(Slack(receiver.url))
 
     ((_, body),) = receiver.got
+    title = "Search fails without &lt;ratings&gt; &amp; titles"
+    text = "api&gt;http:GET:ratings/titles/* and *titles* together: größer"
+    link = "https://ldfi.example/findings/f1?a=1&amp;b=2"
+    details = {"type": "mrkdwn", "text": f"<{link}|Details>"}
     assert json.loads(body) == {
-        "text": (
-            "Search fails without &lt;ratings&gt; &amp; titles\n"
-            "api&gt;http:GET:ratings/titles/* and *titles* together: größer\n"
-            "<https://ldfi.example/findings/f1?a=1&amp;b=2>"
-        ),
+        "text": f"{title}\n{text}\n<{link}>",
         "blocks": [
-            {
-                "type": "header",
-                "text": {
-                    "type": "plain_text",
-                    "text": "Search fails without &lt;ratings&gt; &amp; titles",
-                    "emoji": False,
-                },
-            },
-            {
-                "type": "section",
-                "text": {
-                    "type": "plain_text",
-                    "text": "api&gt;http:GET:ratings/titles/* and *titles* together: größer",
-                    "emoji": False,
-                },
-            },
-            {
-                "type": "context",
-                "elements": [
-                    {
-                        "type": "mrkdwn",
-                        "text": "<https://ldfi.example/findings/f1?a=1&amp;b=2|Details>",
-                    }
-                ],
-            },
+            {"type": "header", "text": {"type": "plain_text", "text": title, "emoji": False}},
+            {"type": "section", "text": {"type": "plain_text", "text": text, "emoji": False}},
+            {"type": "context", "elements": [details]},
         ],
     }
 

@@ -35,20 +35,23 @@ def survivors_are_set_aside_until_everything_is_looked_at() -> None:
     assert gc.get_freeze_count() == 0
 
 
-def test_what_survives_is_set_aside_until_everything_is_looked_at() -> None:
-    """In a process of its own, as a service is: in one of other tests a node lived on now and then,
-    and why is not known."""
-    spawned = multiprocessing.get_context("spawn").Process(
-        target=survivors_are_set_aside_until_everything_is_looked_at
-    )
-    spawned.start()
-    spawned.join(60)
-    assert spawned.exitcode == 0
-
-
-def test_what_dies_young_is_collected_as_ever() -> None:
+def what_dies_young_is_collected_as_ever() -> None:
     with short_collections():
         gc.collect()
         dead = weakref.ref(Node())
         gc.collect()
         assert dead() is None
+
+
+def both() -> None:
+    survivors_are_set_aside_until_everything_is_looked_at()
+    what_dies_young_is_collected_as_ever()
+
+
+def test_what_survives_is_set_aside_and_what_dies_young_is_collected() -> None:
+    """In a process of its own, as a service is: in one of other tests a node lived on now and then,
+    and why is not known; and what those hold takes seconds to look at."""
+    spawned = multiprocessing.get_context("spawn").Process(target=both)
+    spawned.start()
+    spawned.join(100)
+    assert spawned.exitcode == 0

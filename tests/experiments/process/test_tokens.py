@@ -21,31 +21,21 @@ from ldfi.experiments.store.schema import AuditRow, Base
 from ldfi.testing.serving import served
 from tests.kit.service import GIVEN, application, bearer, client_of, problem
 
-MAY = {
-    "viewer": {"viewer", "operator", "admin"},
-    "operator": {"operator", "admin"},
-    "admin": {"admin"},
-    "ingest": {"ingest", "admin"},
-    "devices": {"devices", "ingest", "admin"},
-    "edge": {"edge", "admin"},
-}
-"""Route → who may use it."""
-
-
 GUARDS = {
-    "viewer": Viewer,
-    "operator": Operator,
-    "admin": AdminCaller,
-    "ingest": Ingest,
-    "devices": Devices,
-    "edge": Edge,
+    "viewer": (Viewer, {"viewer", "operator", "admin"}),
+    "operator": (Operator, {"operator", "admin"}),
+    "admin": (AdminCaller, {"admin"}),
+    "ingest": (Ingest, {"ingest", "admin"}),
+    "devices": (Devices, {"devices", "ingest", "admin"}),
+    "edge": (Edge, {"edge", "admin"}),
 }
+"""Route → what guards it, and who may use it."""
 
 
 def guarded() -> APIRouter:
     """A route for each kind of caller, which answers with the caller's name."""
     router = APIRouter()
-    for route, guard in GUARDS.items():
+    for route, (guard, _) in GUARDS.items():
 
         def name(caller: Any) -> str:
             return str(caller.name)
@@ -77,7 +67,7 @@ def made(client: httpx.Client, role: str = "operator", **more: object) -> tuple[
 @pytest.mark.parametrize("role", ROLES)
 def test_roles_open_what_they_should_and_nothing_else(client: httpx.Client, role: str) -> None:
     token, _ = made(client, role)
-    for route, allowed in MAY.items():
+    for route, (_, allowed) in GUARDS.items():
         for each, name in ((GIVEN[role], role), (token, "kim")):  # type: ignore[index]
             answer = client.get(f"/{route}", headers=bearer(each))
             if role in allowed:

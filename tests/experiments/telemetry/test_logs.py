@@ -65,21 +65,21 @@ def test_an_exception_stands_in_its_line() -> None:
     assert found["exception"].endswith(r"'two\nlines'")
 
 
-def run(form: str, level: str, code: str) -> list[str]:
-    """What a process of its own writes that has set its log up so."""
+def run(form: str, levels: list[str], code: str) -> list[list[str]]:
+    """What a process of its own writes that sets its log up so, one level after the other."""
     begin = (
-        "import logging, warnings\n"
+        "import logging, sys, warnings\n"
         "from ldfi.experiments.telemetry.logs import set_up\n"
-        f"set_up({form!r}, {level!r})\n"
+        "warnings.simplefilter('always')\n"
+        f"for level in {levels}:\n"
+        "    print('--', file=sys.stderr, flush=True)\n"
+        "    logging.getLogger().handlers.clear()\n"
+        f"    set_up({form!r}, level)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", begin + textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command = [sys.executable, "-c", begin + textwrap.indent(textwrap.dedent(code), "    ")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert not done.stdout
-    return done.stderr.splitlines()
+    return [each.splitlines() for each in done.stderr.split("--\n")[1:]]
 
 
 EVERYTHING = """
@@ -96,30 +96,27 @@ EVERYTHING = """
 """
 
 
-@pytest.mark.parametrize(
-    ("level", "messages"),
-    [
-        ("debug", ["ours, debug", "ours, info", "theirs", "ours, error"]),
-        ("info", ["ours, info", "theirs", "ours, error"]),
-        ("warning", ["theirs", "ours, error"]),
-        ("error", ["ours, error"]),
-    ],
-)
-def test_a_level_is_for_us_and_libraries_never_say_more_than_warnings(
-    level: str, messages: list[str]
-) -> None:
-    lines = [json.loads(each) for each in run("json", level, EVERYTHING)]
+SAID = {
+    "debug": ["ours, debug", "ours, info", "theirs", "ours, error"],
+    "info": ["ours, info", "theirs", "ours, error"],
+    "warning": ["theirs", "ours, error"],
+    "error": ["ours, error"],
+}
 
-    warned = [each for each in lines if each["logger"] == "py.warnings"]
-    assert len(warned) == (level != "error")
-    died = lines[-1]
-    assert died["message"] == "the thread ingest has died"
-    assert "ZeroDivisionError" in died["exception"]
-    assert [each["message"] for each in lines[:-1] if each not in warned] == messages
+
+def test_a_level_is_for_us_and_libraries_never_say_more_than_warnings() -> None:
+    for level, written in zip(SAID, run("json", list(SAID), EVERYTHING), strict=True):
+        lines = [json.loads(each) for each in written]
+        warned = [each for each in lines if each["logger"] == "py.warnings"]
+        assert len(warned) == (level != "error")
+        died = lines[-1]
+        assert died["message"] == "the thread ingest has died"
+        assert "ZeroDivisionError" in died["exception"]
+        assert [each["message"] for each in lines[:-1] if each not in warned] == SAID[level]
 
 
 def test_text_is_as_it_ever_was() -> None:
-    (written,) = run("text", "info", "logging.getLogger('ldfi').warning('so %s', 'it is')")
+    ((written,),) = run("text", ["info"], "logging.getLogger('ldfi').warning('so %s', 'it is')")
 
     assert written.endswith(" ldfi WARNING so it is")
 

@@ -123,10 +123,8 @@ def test_whatever_is_not_one_number_is_an_error(
 
 
 def test_an_answer_that_does_not_come_in_time_is_an_error(url: str) -> None:
-    started = time.monotonic()
     with pytest.raises(PrometheusError, match=r"within 0\.2 seconds"):
         ask(url, "holds", "slow", timeout=0.2)
-    assert time.monotonic() - started < 1
 
 
 def test_nobody_there_a_wrong_token_and_a_wrong_url_are_errors(url: str) -> None:
