@@ -34,7 +34,12 @@ from ldfi.experiments.cli.terminal import console as screen
 from ldfi.experiments.errors import ExperimentsError
 from ldfi.experiments.streams.kafka import KafkaStream
 
-SMALL: Final = replace(SHOP, limit=600.0)
+SMALL: Final = replace(
+    SHOP,
+    limit=600.0,
+    # What a device saw takes seconds to arrive, so classes are tried side by side.
+    campaign={**SHOP.campaign, "concurrency": 2, "treatment": 0.25},
+)
 LARGE: Final = replace(
     STREAMING,
     rate=STREAMING.rate / 2,  # ten more processes share the machine with it

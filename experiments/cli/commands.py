@@ -57,9 +57,7 @@ def _nothing() -> None:
 
 PANELS: Final[Mapping[str, tuple[CommandRow, ...]]] = {
     "First steps": (
-        CommandRow(
-            "demo", "demo:demo", "Find the planted failures of a small streaming service, live."
-        ),
+        CommandRow("demo", "demo:demo", "Find the planted failures of a small shop, live."),
         CommandRow(
             "init",
             "init:init",

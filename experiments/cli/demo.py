@@ -20,13 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.control import AsJson
-from ldfi.experiments.cli.demo_picture import pictures
-from ldfi.experiments.cli.demo_run import Ran, run
-from ldfi.experiments.cli.demo_view import sentences
 from ldfi.experiments.cli.demo_worlds import REPAIRED, SHOP, STREAMING, World
 from ldfi.experiments.cli.extras import need
 from ldfi.experiments.cli.opening import login_link
@@ -39,6 +35,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ldfi.experiments.cli.client import Client
+    from ldfi.experiments.cli.demo_run import Ran
 
 START_SECONDS = 180.0
 """A machine with ten times as much to do as it can takes minutes."""
@@ -111,6 +108,8 @@ def exit_status(result: Mapping[str, Any]) -> int:
 
 
 def _demonstrate(world: World, seed: int, console: Console, *, keep: bool) -> dict[str, Any]:
+    from ldfi.experiments.cli.demo_run import run
+
     count = len(world.planted(os.environ.get(REPAIRED, "")))  # a wrong name is told at once
     started = time.monotonic()
     console.print(f"ldfi demo: {world.words}, {world.devices:,} devices,")
@@ -288,6 +287,11 @@ def compared(client: Client, world: World, ran: Ran, seconds: float) -> dict[str
 
 def report(console: Console, ran: Ran, result: dict[str, Any]) -> None:
     """Show at the end what hurts in the tree of calls, and what it took to find out."""
+    from rich.text import Text
+
+    from ldfi.experiments.cli.demo_picture import pictures
+    from ldfi.experiments.cli.demo_view import sentences
+
     console.print()
     if ran.left:
         console.print("The time is over before all is decided.")
