@@ -67,7 +67,7 @@ def tier(marks: set[str]) -> str:
 
 def tier_of_file(source: str) -> str:
     """Return the tier that a module's ``pytestmark`` puts all of its tests into."""
-    found = re.search(r"^pytestmark = (\[.*?^\]|.*?$)", source, re.MULTILINE | re.DOTALL)
+    found = re.search(r"^pytestmark = (\[\n(?:    .*\n|\n)*\]|.*)$", source, re.MULTILINE)
     return tier(set(re.findall(r"pytest\.mark\.(\w+)", found[1])) if found else set())
 
 
@@ -101,7 +101,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _again_on_postgresql(item: pytest.Item) -> bool:
     """Return whether a test that SQLite answers runs on PostgreSQL, far from what talks to it."""
     values = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return "postgresql" in values and not {"store", "process", "streams"} & {*item.path.parts}
+    there = any(isinstance(each, str) and each == "postgresql" for each in values)
+    return there and not {"store", "process", "streams"} & {*item.path.parts}
 
 
 @pytest.hookimpl(wrapper=True)

@@ -29,7 +29,7 @@ from deploy.stack.topology import Stack, missing, running
 from ldfi.experiments.cli import demo, exits
 from ldfi.experiments.cli.client import Client
 from ldfi.experiments.cli.demo_run import run
-from ldfi.experiments.cli.demo_worlds import SHOP, STREAMING, World
+from ldfi.experiments.cli.demo_worlds import SHOP, STREAMING, DemoWorld
 from ldfi.experiments.cli.terminal import console as screen
 from ldfi.experiments.errors import ExperimentsError
 from ldfi.experiments.streams.kafka import KafkaStream
@@ -91,7 +91,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _demonstrate(world: World, seed: int, console: Console) -> dict[str, Any]:
+def _demonstrate(world: DemoWorld, seed: int, console: Console) -> dict[str, Any]:
     started = time.monotonic()
     secret = demo.Secrets.make()
     options = {

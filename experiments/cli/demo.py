@@ -23,7 +23,7 @@ import typer
 
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.control import AsJson
-from ldfi.experiments.cli.demo_worlds import REPAIRED, SHOP, STREAMING, World
+from ldfi.experiments.cli.demo_worlds import REPAIRED, SHOP, STREAMING, DemoWorld
 from ldfi.experiments.cli.extras import need
 from ldfi.experiments.cli.opening import login_link
 from ldfi.experiments.cli.ports import free_port
@@ -107,7 +107,7 @@ def exit_status(result: Mapping[str, Any]) -> int:
     return exits.FOUND if result["decided"] else exits.INCONCLUSIVE
 
 
-def _demonstrate(world: World, seed: int, console: Console, *, keep: bool) -> dict[str, Any]:
+def _demonstrate(world: DemoWorld, seed: int, console: Console, *, keep: bool) -> dict[str, Any]:
     from ldfi.experiments.cli.demo_run import run
 
     count = len(world.planted(os.environ.get(REPAIRED, "")))  # a wrong name is told at once
@@ -154,7 +154,12 @@ def _folder(console: Console) -> Iterator[Folder]:
 
 
 def _start(
-    processes: Processes, secret: Secrets, folder: Path, world: World, seed: int, console: Console
+    processes: Processes,
+    secret: Secrets,
+    folder: Path,
+    world: DemoWorld,
+    seed: int,
+    console: Console,
 ) -> tuple[Client, float]:
     """Start all of it. Returns a client, and the share of the requests that devices make."""
     from ldfi.experiments.cli.client import Client
@@ -178,7 +183,7 @@ def start_application(
     secret: Secrets,
     url: str,
     spans: Mapping[str, str],
-    world: World,
+    world: DemoWorld,
     seed: int = 0,
     rates: str = "",
 ) -> float:
@@ -251,7 +256,7 @@ def wait_until_ready(url: str, processes: Processes) -> None:
     raise Unreachable(f"the service did not come up at {url} within {START_SECONDS:.0f} s")
 
 
-def compared(client: Client, world: World, ran: Ran, seconds: float) -> dict[str, Any]:
+def compared(client: Client, world: DemoWorld, ran: Ran, seconds: float) -> dict[str, Any]:
     """Hold what was found against what is planted: the last line of ``--json``. Only what has hurt
     twice counts as found."""
     campaign = ran.campaign

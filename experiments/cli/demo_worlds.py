@@ -18,7 +18,7 @@ LARGE_ARM: Final = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class DemoWorld:
     """An application of :mod:`ldfi.demo` and how it is explored.
 
     ``name``: as the application's ``--world`` has it. ``kinds``: the share of requests of each
@@ -68,7 +68,7 @@ class World:
         }
 
 
-SHOP: Final = World(
+SHOP: Final = DemoWorld(
     name="shop",
     words="a shop of seven services",
     devices=300,
@@ -97,7 +97,7 @@ SHOP: Final = World(
     },
 )
 
-STREAMING: Final = World(
+STREAMING: Final = DemoWorld(
     name="streaming",
     words="a streaming service of sixteen services",
     devices=1200,

@@ -22,7 +22,7 @@ from ldfi.experiments.cli.demo_view import (
     tried,
     verdict_line,
 )
-from ldfi.experiments.cli.demo_worlds import LARGE_ARM, SHOP, STREAMING, World
+from ldfi.experiments.cli.demo_worlds import LARGE_ARM, SHOP, STREAMING, DemoWorld
 from ldfi.experiments.cli.processes import Processes
 from ldfi.experiments.cli.terminal import console
 from ldfi.experiments.errors import ExperimentsError, Invalid
@@ -312,7 +312,7 @@ def test_a_campaign_that_finds_no_end_is_stopped_and_says_what_is_missing(tmp_pa
 
 
 @pytest.mark.parametrize("world", [SHOP, STREAMING], ids=lambda each: each.name)
-def test_a_world_is_one_of_the_applications(world: World) -> None:
+def test_a_world_is_one_of_the_applications(world: DemoWorld) -> None:
     application = WORLDS[world.name]
     assert world.kinds.keys() == application.rates.keys()
     assert sum(world.kinds.values()) == 1
