@@ -25,9 +25,9 @@ from ldfi.experiments.cli.demo import wait_until_ready
 from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.cli.processes import Processes
 from tests.dashboards.browser import large
-from tests.dashboards.browser.chromium import Watched, chromium, watching
 from tests.dashboards.browser.pages import OPEN, PAGES
 from tests.dashboards.seeded import Seeded, crowd, seed
+from tests.kit.browser import Watched, chromium, watching
 
 EXPERIMENTS = 10_000
 VISITS = 7

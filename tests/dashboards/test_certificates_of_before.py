@@ -15,20 +15,9 @@ BEFORE: dict[str, Any] = {
     "monotone": True,
     "evidence": {
         "good": [
-            {
-                "origin": "observed",
-                "failed": [],
-                "support": ["error@a"],
-                "count": 7,
-                "traces": [],
-            },
-            {
-                "origin": "injected",
-                "failed": ["error@b"],
-                "support": ["error@a"],
-                "count": 1,
-                "traces": [],
-            },
+            {"origin": "observed", "failed": [], "support": ["error@a"], "count": 7, "traces": []},
+            {"origin": "injected", "failed": ["error@b"], "support": ["error@a"]}
+            | {"count": 1, "traces": []},
         ],
         "bad": [{"fired": ["error@a"], "count": 1, "traces": []}],
     },

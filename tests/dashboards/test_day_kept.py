@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import delete
 
@@ -61,7 +61,6 @@ LOOKS = st.lists(st.floats(-60.0, 1.5 * WINDOW), min_size=1, max_size=6)
 
 
 @given(planned=PLANNED, looks=LOOKS)
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 def test_it_is_what_the_record_says(
     database: Database, planned: list[Planned], looks: list[float]
 ) -> None:

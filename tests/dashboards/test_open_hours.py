@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.dashboards.open_hours import HORIZON, STEP, closed, open_seconds, over, within
@@ -23,7 +23,6 @@ calendars = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(calendars, st.integers(1, 300))
 def test_it_is_closed_where_the_calendar_says_so(calendar: Calendar, steps: int) -> None:
     until = MONDAY + steps * STEP
@@ -35,7 +34,6 @@ def test_it_is_closed_where_the_calendar_says_so(calendar: Calendar, steps: int)
     assert all(one[1] < other[0] for one, other in pairwise(spans))
 
 
-@settings(max_examples=25, deadline=None)
 @given(calendars, st.floats(60, 2 * DAY))
 def test_so_much_open_time_is_over_then(calendar: Calendar, seconds: float) -> None:
     end = over(calendar, MONDAY, seconds)

@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ldfi.dashboards.map_layout import BOX, Layout, Placed, layout
@@ -24,20 +24,13 @@ from tests.experiments.simulated import Application, explore, serving, traffic_o
 from tests.lineage.drawn import programs
 
 NO_INJECTORS = Injectors()
+LEDGER = Call("prices>db:SELECT:ledger/prices")
+PRICES = Call("web>http:GET:prices/now", (Step("critical", (LEDGER,)),))
 SHOP = Call(
     "root",
     (
         Step("critical", (Call("web>http:GET:stock/items"),)),
-        Step(
-            "fallback",
-            (
-                Call(
-                    "web>http:GET:prices/now",
-                    (Step("critical", (Call("prices>db:SELECT:ledger/prices"),)),),
-                ),
-                Call("web>cache:get:old"),
-            ),
-        ),
+        Step("fallback", (PRICES, Call("web>cache:get:old"))),
         Step("optional", (Call("web>http:GET:reviews/newest"),)),
     ),
 )
@@ -127,7 +120,6 @@ def test_what_goes_down_is_told_apart_from_what_is_lost_and_what_holds() -> None
 ELSE = Call("root", (Step("optional", (Call("web>http:GET:adverts/now"),)),))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(programs(points=5), st.integers(0, 50), st.integers(0, 30), st.data())
 def test_nothing_that_the_map_says_is_wrong(
     program: Call, seed: int, steps: int, data: st.DataObject
@@ -224,19 +216,9 @@ def test_sixty_services_and_more_are_drawn_in_layers(services: int) -> None:
 
 
 def test_services_that_call_one_another_in_a_circle_are_drawn() -> None:
+    back = Call("b>http:GET:a/y")
     circle = Call(
-        "root",
-        (
-            Step(
-                "critical",
-                (
-                    Call(
-                        "a>http:GET:b/x",
-                        (Step("critical", (Call("b>http:GET:a/y"),)),),
-                    ),
-                ),
-            ),
-        ),
+        "root", (Step("critical", (Call("a>http:GET:b/x", (Step("critical", (back,)),)),)),)
     )
     knowledge = Knowledge("GET /", BOUNDS, traffic_of(Application(serving(circle)), 3))
     drawn = service_map([Looked(knowledge, 1.0)], [], NO_INJECTORS)

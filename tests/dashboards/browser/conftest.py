@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
 
-from tests.dashboards.browser import axe
-from tests.dashboards.browser.chromium import chromium
-from tests.dashboards.seeded import Seeded, alive, seed
+from tests.dashboards.seeded import Seeded, alive
+from tests.kit import axe
+from tests.kit.browser import DESK, Watched, chromium, watching
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +42,28 @@ def axe_core() -> str:
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(
+    seeded_file: tuple[Path, Seeded], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
     """Tests of this one only look."""
-    url = f"sqlite:///{tmp_path_factory.mktemp('site') / 'ldfi.sqlite3'}"
-    known = seed(url)
-    with alive(url) as root:
-        yield Site(root, known)
+    copy = shutil.copy(seeded_file[0], tmp_path_factory.mktemp("site") / "ldfi.sqlite3")
+    with alive(f"sqlite:///{copy}") as root:
+        yield Site(root, seeded_file[1])
 
 
-Paths = Callable[[Site], str]
+BERLIN: dict[str, Any] = {"timezone_id": "Europe/Berlin", "locale": "en-US"}
+
+
+@pytest.fixture(scope="module")
+def visitor(browser: Browser, site: Site) -> Iterator[Watched]:
+    """A viewer at a desk in Berlin."""
+    with watching(browser, site.url, size=DESK, role="viewer", **BERLIN) as it:
+        it.visit("/")  # the zone is known from now on
+        yield it
+
+
+@pytest.fixture(scope="module")
+def worker(browser: Browser, site: Site) -> Iterator[Watched]:
+    """An operator at the next desk."""
+    with watching(browser, site.url, size=DESK, role="operator", **BERLIN) as it:
+        yield it

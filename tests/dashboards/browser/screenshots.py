@@ -20,10 +20,10 @@ import httpx
 from PIL import Image
 from playwright.sync_api import Browser
 
-from tests.dashboards.browser.chromium import Scheme, chromium, watching
 from tests.dashboards.browser.pages import OPEN, PAGES
 from tests.dashboards.seeded import QUICK, Seeded, alive, seed
 from tests.experiments.applications import GIVEN, bearer
+from tests.kit.browser import Scheme, chromium, watching
 
 SIZE: Final = (1280, 900)
 TALLEST: Final = 1500

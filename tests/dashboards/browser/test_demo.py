@@ -17,7 +17,7 @@ from ldfi.experiments.cli import demo
 from ldfi.experiments.cli.demo_worlds import STREAMING
 from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.cli.processes import Processes
-from tests.dashboards.browser.chromium import watching
+from tests.kit.browser import watching
 
 pytestmark = [pytest.mark.servers, pytest.mark.long]
 

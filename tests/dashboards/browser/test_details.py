@@ -13,10 +13,10 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.dashboards.browser.chromium import watching
 from tests.dashboards.browser.conftest import Site
 from tests.dashboards.seeded import alive
 from tests.experiments.applications import GIVEN, bearer
+from tests.kit.browser import watching
 
 pytestmark = pytest.mark.servers
 
@@ -39,8 +39,7 @@ TRIED: dict[str, Any] = {
 
 
 def test_an_experiment_is_watched_and_called_off(browser: Browser, seeded_url: str) -> None:
-    with alive(seeded_url) as url, watching(browser, url) as visitor:
-        visitor.log_in(GIVEN["operator"])
+    with alive(seeded_url) as url, watching(browser, url, role="operator") as visitor:
         experiment = armed(url)
         page = visitor.visit(f"/experiments/{experiment}")
         figures = page.locator("#figures")
@@ -81,8 +80,7 @@ def armed(url: str, **other: Any) -> str:
 
 
 def test_a_point_of_the_picture_tells_its_history(browser: Browser, site: Site) -> None:
-    with watching(browser, site.url) as visitor:
-        visitor.log_in(GIVEN["viewer"])
+    with watching(browser, site.url, role="viewer") as visitor:
         page = visitor.visit(BOOT)
         page.wait_for_selector("[data-lineage].drawn")
         page.evaluate(
@@ -97,8 +95,7 @@ def test_a_point_of_the_picture_tells_its_history(browser: Browser, site: Site) 
 
 
 def test_the_table_beside_the_picture_is_for_the_keyboard(browser: Browser, site: Site) -> None:
-    with watching(browser, site.url) as visitor:
-        visitor.log_in(GIVEN["viewer"])
+    with watching(browser, site.url, role="viewer") as visitor:
         page = visitor.visit(BOOT)
         page.wait_for_selector("[data-lineage].drawn")
         page.locator("details.as-table > summary").focus()

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.dashboards.browser import axe
-from tests.dashboards.browser.chromium import PHONE, Watched, watching
-from tests.dashboards.seeded import alive, seed
+from tests.dashboards.seeded import Seeded, alive
 from tests.experiments.applications import GIVEN, bearer
+from tests.kit import axe
+from tests.kit.browser import PHONE, Watched, watching
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
 HOLD_MS, TOO_SOON_MS = 1_000, 600
@@ -39,10 +41,11 @@ class Service:
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    url = f"sqlite:///{tmp_path_factory.mktemp('halt') / 'ldfi.sqlite3'}"
-    seed(url)
-    with alive(url, requests=0) as root:
+def running(
+    seeded_file: tuple[Path, Seeded], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Service]:
+    copy = shutil.copy(seeded_file[0], tmp_path_factory.mktemp("halt") / "ldfi.sqlite3")
+    with alive(f"sqlite:///{copy}", requests=0) as root:
         yield Service(root)
 
 
@@ -56,8 +59,7 @@ def service(running: Service) -> Iterator[Service]:
 
 @pytest.fixture(scope="module")
 def everywhere(browser: Browser, running: Service) -> Iterator[Watched]:
-    with watching(browser, running.url) as it:
-        it.log_in(GIVEN["operator"])
+    with watching(browser, running.url, role="operator") as it:
         yield it
 
 
@@ -117,8 +119,9 @@ def test_held_by_a_key_it_halts_at_once(visitor: Watched, key: str) -> None:
 
 
 def test_held_by_a_finger_it_halts_at_once_on_a_phone(browser: Browser, service: Service) -> None:
-    with watching(browser, service.url, size=PHONE, has_touch=True, is_mobile=True) as visitor:
-        visitor.log_in(GIVEN["operator"])
+    with watching(
+        browser, service.url, size=PHONE, has_touch=True, is_mobile=True, role="operator"
+    ) as visitor:
         page = visitor.visit("/classes")
         touch = page.context.new_cdp_session(page)
         box = page.get_by_role("button", name="Hold to halt").bounding_box()

@@ -18,11 +18,11 @@ from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.store import Database
 from ldfi.testing.world import World
-from tests.dashboards.browser.chromium import Watched, watching
 from tests.dashboards.browser.hostile import LINE, PATHS, PAYLOADS, PROGRAM, SMALL, harm
 from tests.dashboards.browser.pages import FILES, PAGES
 from tests.dashboards.seeded import LIMITS, QUICK, Seeded, alive
 from tests.experiments.applications import GIVEN, bearer
+from tests.kit.browser import Watched, watching
 
 NAME, REASON, WHY, DOWN, NOTE = LINE[0], LINE[1], LINE[3], LINE[9], LINE[11]
 PROGRAMS = {PATHS[0]: PROGRAM, PATHS[1]: SMALL}
@@ -93,8 +93,7 @@ def _a_present(api: httpx.Client) -> Seeded:
 
 @pytest.fixture
 def visitor(browser: Browser, site: tuple[str, Seeded]) -> Iterator[Watched]:
-    with watching(browser, site[0]) as found:
-        found.log_in(GIVEN["admin"])
+    with watching(browser, site[0], role="admin") as found:
         found.expected |= ERRORS
         yield found
 

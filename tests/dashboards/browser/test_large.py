@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.dashboards.browser import large
-from tests.dashboards.browser.chromium import Watched, watching
 from tests.dashboards.seeded import alive
 from tests.experiments.applications import GIVEN
+from tests.kit.browser import Watched, watching
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
 DRAWN = "[data-lineage].drawn"

@@ -3,50 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
-from tests.dashboards.browser import axe
-from tests.dashboards.browser.chromium import PHONE, Scheme, Watched, watching
-from tests.dashboards.browser.conftest import Site
 from tests.dashboards.browser.test_details import armed
-from tests.dashboards.seeded import alive, crowd, seed
-from tests.experiments.applications import GIVEN
+from tests.dashboards.seeded import alive, crowd
+from tests.kit.browser import DESK, PAINT_MS, Watched, in_sight, painted, watching
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
-DESK = (1440, 900)
 EXPERIMENTS = 10_000
-PAINT_MS = 1_000
-"""Quiet machines need less than a fifth of it: ``benchmarks/pages.py`` holds the target."""
-
-SEEN = """() => {
-    const words = [], walker = document.createTreeWalker(document.querySelector("main"), 4);
-    for (let node; (node = walker.nextNode()); ) {
-        const range = document.createRange();
-        range.selectNodeContents(node);
-        const box = range.getBoundingClientRect();
-        if (box.width && box.top >= 0 && box.bottom <= innerHeight) words.push(node.data.trim());
-    }
-    return words.join(" ").replace(/\\s+/g, " ");
-}"""
-"""The text that is in sight without scrolling."""
-
-NOTHING_STICKS_OUT = "() => document.documentElement.scrollWidth <= innerWidth"
-
-
-@pytest.fixture(scope="module")
-def visitor(browser: Browser, site: Site) -> Iterator[Watched]:
-    with watching(browser, site.url, size=DESK, timezone_id="Europe/Berlin", locale="en-US") as it:
-        it.log_in(GIVEN["viewer"])
-        yield it
-
-
-def in_sight(page: Page) -> str:
-    said: str = page.evaluate(SEEN)
-    return said
 
 
 def test_the_questions_are_answered_without_scrolling(visitor: Watched) -> None:
@@ -104,8 +70,7 @@ WORST = ("GET /play is lost when", "GET /search is lost when", "GET /boot is los
 def test_while_something_runs_the_answers_are_in_sight_as_well(
     browser: Browser, seeded_url: str
 ) -> None:
-    with alive(seeded_url) as url, watching(browser, url, size=DESK) as visitor:
-        visitor.log_in(GIVEN["operator"])
+    with alive(seeded_url) as url, watching(browser, url, size=DESK, role="operator") as visitor:
         armed(url)
         said = in_sight(visitor.visit("/"))
         assert "One experiment is running." in said
@@ -138,38 +103,16 @@ def test_times_have_24_hours_and_a_zone_whatever_the_locale(visitor: Watched) ->
             assert "M " not in written
 
 
-@pytest.mark.parametrize("size", [DESK, PHONE])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_sticks_out_and_everybody_can_use_it(
-    browser: Browser, site: Site, axe_core: str, scheme: Scheme, size: tuple[int, int]
-) -> None:
-    with watching(browser, site.url, scheme, size) as visitor:
-        visitor.log_in(GIVEN["operator"])
-        for path in ("/", "/was-it-us?since=2026-01-01T00:00:00Z&until=2100-01-01T00:00:00Z"):
-            page = visitor.visit(path)
-            assert page.evaluate(NOTHING_STICKS_OUT), path
-            assert not axe.grave_violations(page, axe_core), path
-        visitor.check()
-
-
 def test_with_ten_thousand_experiments_it_is_there_at_once(
-    browser: Browser, tmp_path: Path
+    browser: Browser, seeded_url: str
 ) -> None:
-    url = f"sqlite:///{tmp_path / 'x.sqlite3'}"
-    seed(url)
-    crowd(url, EXPERIMENTS)
-    with alive(url, requests=0) as root, watching(browser, root, size=DESK) as visitor:
-        visitor.log_in(GIVEN["viewer"])
+    crowd(seeded_url, EXPERIMENTS)
+    with (
+        alive(seeded_url, requests=0) as root,
+        watching(browser, root, size=DESK, role="viewer") as visitor,
+    ):
         paints = [painted(visitor, "/") for _ in range(5)]
         assert sorted(paints)[2] < PAINT_MS
         assert visitor.page.evaluate("document.querySelectorAll('.mark').length") > 20
         assert "10,05" in in_sight(visitor.page)  # all of them are counted
         visitor.check()
-
-
-def painted(visitor: Watched, path: str) -> float:
-    """Milliseconds until something is to be seen."""
-    page = visitor.visit(path)
-    paint = "performance.getEntriesByName('first-contentful-paint')"
-    page.wait_for_function(f"() => {paint}.length > 0")
-    return float(page.evaluate(f"{paint}[0].startTime"))

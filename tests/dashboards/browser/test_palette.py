@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.dashboards.browser import axe
-from tests.dashboards.browser.chromium import PHONE, Scheme, Watched, watching
 from tests.dashboards.browser.conftest import Site
-from tests.dashboards.browser.test_now import DESK, NOTHING_STICKS_OUT, in_sight
-from tests.experiments.applications import GIVEN
+from tests.kit import axe
+from tests.kit.browser import (
+    DESK,
+    NOTHING_STICKS_OUT,
+    PHONE,
+    Scheme,
+    Watched,
+    in_sight,
+    watching,
+)
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
-
-
-@pytest.fixture(scope="module")
-def visitor(browser: Browser, site: Site) -> Iterator[Watched]:
-    with watching(browser, site.url, size=DESK) as it:
-        it.log_in(GIVEN["viewer"])
-        yield it
 
 
 def options(page: Page) -> Locator:
@@ -123,8 +120,7 @@ def test_the_question_mark_lists_the_keys_unless_one_types_or_switched_it_off(
 def test_nothing_sticks_out_and_everybody_can_use_it(
     browser: Browser, site: Site, axe_core: str, scheme: Scheme, size: tuple[int, int]
 ) -> None:
-    with watching(browser, site.url, scheme, size) as visitor:
-        visitor.log_in(GIVEN["operator"])
+    with watching(browser, site.url, scheme, size, role="operator") as visitor:
         page = visitor.visit("/classes")
         opened(page)
         page.keyboard.type("play")
@@ -140,8 +136,9 @@ def test_nothing_sticks_out_and_everybody_can_use_it(
 
 
 def test_without_a_script_there_is_a_page(browser: Browser, site: Site) -> None:
-    with watching(browser, site.url, size=PHONE, java_script_enabled=False) as visitor:
-        visitor.log_in(GIVEN["viewer"])
+    with watching(
+        browser, site.url, size=PHONE, java_script_enabled=False, role="viewer"
+    ) as visitor:
         page = visitor.visit("/classes")
         page.get_by_role("link", name="Find anything").click()
         page.get_by_role("main").get_by_role("searchbox").fill("license")

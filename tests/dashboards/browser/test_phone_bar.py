@@ -10,10 +10,9 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.dashboards.browser.chromium import PHONE, Scheme, Watched, watching
 from tests.dashboards.browser.conftest import Site
 from tests.dashboards.browser.pages import OPEN, PAGES
-from tests.experiments.applications import GIVEN
+from tests.kit.browser import PHONE, Scheme, Watched, watching
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
 PLACES: Final = ["Now", "Weaknesses", "Map", "Work", "Proof"]
@@ -44,8 +43,7 @@ LAST: Final = """() => {
 @pytest.fixture(scope="module", params=["light", "dark"])
 def visitor(browser: Browser, site: Site, request: pytest.FixtureRequest) -> Iterator[Watched]:
     scheme: Scheme = request.param
-    with watching(browser, site.url, scheme, PHONE) as it:
-        it.log_in(GIVEN["admin"])
+    with watching(browser, site.url, scheme, PHONE, role="admin") as it:
         yield it
 
 
@@ -126,8 +124,7 @@ def test_it_leaves_room_for_what_the_phone_draws_itself(visitor: Watched) -> Non
 
 @pytest.mark.parametrize("width", [320, 390, 760])
 def test_five_names_fit_on_the_smallest_phone(browser: Browser, site: Site, width: int) -> None:
-    with watching(browser, site.url, size=(width, 640)) as visitor:
-        visitor.log_in(GIVEN["viewer"])
+    with watching(browser, site.url, size=(width, 640), role="viewer") as visitor:
         found = bar(visitor.page)
         assert found["right"] == width
         assert not found["cut"]
@@ -135,8 +132,7 @@ def test_five_names_fit_on_the_smallest_phone(browser: Browser, site: Site, widt
 
 
 def test_on_a_desk_they_are_beside_the_content(browser: Browser, site: Site) -> None:
-    with watching(browser, site.url) as visitor:
-        visitor.log_in(GIVEN["viewer"])
+    with watching(browser, site.url, role="viewer") as visitor:
         page = visitor.visit("/map")
         expect(page.get_by_role("navigation", name="Pages of Map")).to_have_count(0)
         box = page.locator(".places").bounding_box()

@@ -3,29 +3,19 @@ about. What leads there is the address that can be shared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.dashboards.browser.chromium import PHONE, Watched, watching
 from tests.dashboards.browser.conftest import Site
-from tests.experiments.applications import GIVEN
+from tests.kit.browser import PHONE, Watched, watching
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
 DAY = 86_400.0
 CLOSE = 300.0
 """Seconds that a pixel may be: a phone shows a day on some 350 of them."""
-
-
-@pytest.fixture(scope="module")
-def visitor(browser: Browser, site: Site) -> Iterator[Watched]:
-    with watching(browser, site.url, size=(1440, 900), timezone_id="Europe/Berlin") as it:
-        it.log_in(GIVEN["viewer"])
-        it.visit("/")  # the zone is known from now on
-        yield it
 
 
 def chooser(page: Page) -> Locator:
@@ -196,8 +186,7 @@ def test_whoever_leaves_the_strip_has_chosen_nothing(visitor: Watched) -> None:
 
 
 def test_a_finger_drags_and_still_scrolls(browser: Browser, site: Site) -> None:
-    with watching(browser, site.url, size=PHONE, has_touch=True) as visitor:
-        visitor.log_in(GIVEN["viewer"])
+    with watching(browser, site.url, size=PHONE, has_touch=True, role="viewer") as visitor:
         page = visitor.visit("/")
         begin, touch = began(page), page.context.new_cdp_session(page)
 
@@ -227,8 +216,7 @@ def test_a_finger_drags_and_still_scrolls(browser: Browser, site: Site) -> None:
 
 
 def test_without_a_script_the_form_asks(browser: Browser, site: Site) -> None:
-    with watching(browser, site.url, java_script_enabled=False) as visitor:
-        visitor.log_in(GIVEN["viewer"])
+    with watching(browser, site.url, java_script_enabled=False, role="viewer") as visitor:
         page = visitor.visit("/")
         expect(chooser(page)).to_have_count(0)
         expect(page.locator("#strip-words")).to_be_hidden()

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.dashboards.browser import axe
-from tests.dashboards.browser.chromium import PHONE, Scheme, Watched, watching
 from tests.dashboards.browser.conftest import Site
-from tests.dashboards.browser.test_now import DESK, NOTHING_STICKS_OUT, in_sight
-from tests.experiments.applications import GIVEN
+from tests.kit.browser import (
+    PHONE,
+    Watched,
+    in_sight,
+    watching,
+)
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
-
-
-@pytest.fixture(scope="module")
-def visitor(browser: Browser, site: Site) -> Iterator[Watched]:
-    with watching(browser, site.url, size=DESK) as it:
-        it.log_in(GIVEN["viewer"])
-        yield it
 
 
 def test_what_hurts_most_and_what_would_mend_it_are_in_sight(visitor: Watched) -> None:
@@ -46,24 +39,10 @@ def test_a_filter_shows_as_many_as_it_says(visitor: Watched) -> None:
     visitor.check()
 
 
-@pytest.mark.parametrize("size", [DESK, PHONE])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_sticks_out_and_everybody_can_use_it(
-    browser: Browser, site: Site, axe_core: str, scheme: Scheme, size: tuple[int, int]
-) -> None:
-    with watching(browser, site.url, scheme, size) as visitor:
-        visitor.log_in(GIVEN["operator"])
-        for path in ("/findings?state=all", f"/findings/{site.known.findings[-1]}"):
-            page = visitor.visit(path)
-            page.locator("details").evaluate_all("all => all.forEach(each => each.open = true)")
-            assert page.evaluate(NOTHING_STICKS_OUT), path
-            assert not axe.grave_violations(page, axe_core), path
-        visitor.check()
-
-
 def test_without_a_script_everything_is_there(browser: Browser, site: Site) -> None:
-    with watching(browser, site.url, size=PHONE, java_script_enabled=False) as visitor:
-        visitor.log_in(GIVEN["viewer"])
+    with watching(
+        browser, site.url, size=PHONE, java_script_enabled=False, role="viewer"
+    ) as visitor:
         page = visitor.visit("/findings")
         expect(page.locator("a.say")).to_have_count(6)
         page.get_by_role("link", name="Filter by request, owner, kind").click()

@@ -3,52 +3,42 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.dashboards.browser import axe
-from tests.dashboards.browser.chromium import PHONE, Scheme, Watched, watching
 from tests.dashboards.browser.conftest import Site
-from tests.dashboards.browser.test_now import (
-    DESK,
-    NOTHING_STICKS_OUT,
+from tests.kit.browser import (
     PAINT_MS,
+    PHONE,
+    Watched,
     in_sight,
     painted,
+    watching,
 )
-from tests.experiments.applications import GIVEN
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
 
 
-@pytest.fixture(scope="module")
-def visitor(browser: Browser, site: Site) -> Iterator[Watched]:
-    with watching(browser, site.url, size=DESK, timezone_id="Europe/Berlin", locale="en-US") as it:
-        it.log_in(GIVEN["operator"])
-        yield it
-
-
-def test_what_runs_and_who_must_act_is_in_sight(visitor: Watched) -> None:
-    said = in_sight(visitor.visit("/campaigns"))
+def test_what_runs_and_who_must_act_is_in_sight(worker: Watched) -> None:
+    said = in_sight(worker.visit("/campaigns"))
     assert "No campaign is running and one run is planned. " in said
     assert "“working hours” begins its first run" in said
     assert "has to resume “player”, which is paused" in said
-    visitor.check()
+    worker.check()
 
 
-def test_promise_and_use_and_the_open_questions_are_in_sight(visitor: Watched, site: Site) -> None:
-    said = in_sight(visitor.visit(f"/campaigns/{site.known.campaigns['nightly']}"))
+def test_promise_and_use_and_the_open_questions_are_in_sight(worker: Watched, site: Site) -> None:
+    said = in_sight(worker.visit(f"/campaigns/{site.known.campaigns['nightly']}"))
     assert "“nightly” is over: 7 weaknesses, and no question is open" in said
     assert "10,000 devices in a run, never more than 300 at once" in said
     assert re.search(r"Devices hurt \d+ of \d+ that took part", said)
     assert "Open questions so far" in said
-    visitor.check()
+    worker.check()
 
 
-def test_the_cost_follows_the_choices(visitor: Watched) -> None:
-    page = visitor.visit("/campaigns/new")
+def test_the_cost_follows_the_choices(worker: Watched) -> None:
+    page = worker.visit("/campaigns/new")
     cost = page.locator("#cost")
     expect(cost).to_contain_text("it may use 10,000")
     page.get_by_label("Members per run").fill("120")
@@ -57,55 +47,31 @@ def test_the_cost_follows_the_choices(visitor: Watched) -> None:
     page.get_by_label("Members per run").fill("many")
     expect(cost).to_contain_text("Nobody can say while the form cannot be read")
     assert page.url.endswith("/campaigns/new")
-    visitor.check()
+    worker.check()
 
 
 def test_the_cost_is_said_without_a_script_too(browser: Browser, site: Site) -> None:
-    with watching(browser, site.url, size=PHONE, java_script_enabled=False) as reader:
-        reader.log_in(GIVEN["operator"])
+    with watching(
+        browser, site.url, size=PHONE, java_script_enabled=False, role="operator"
+    ) as reader:
         page = reader.visit("/campaigns/new")
         page.get_by_label("Members per run").fill("120")
         page.get_by_role("button", name="What would it cost?").click()
         expect(page.locator("#cost")).to_contain_text("it may use 120")
 
 
-def test_what_is_shown_and_open_is_in_sight(visitor: Watched) -> None:
-    said = in_sight(visitor.visit("/certificates"))
+def test_what_is_shown_and_open_is_in_sight(worker: Watched) -> None:
+    said = in_sight(worker.visit("/certificates"))
     assert re.search(r"\d+ questions? (is|are) open", said)
     assert "Assumed" in said and "Doubted" in said
-    visitor.check()
+    worker.check()
 
 
-@pytest.mark.parametrize("size", [DESK, PHONE])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_sticks_out_and_everybody_can_use_it(
-    browser: Browser, site: Site, axe_core: str, scheme: Scheme, size: tuple[int, int]
-) -> None:
-    campaigns = site.known.campaigns
-    with watching(browser, site.url, scheme, size) as visitor:
-        visitor.log_in(GIVEN["operator"])
-        for path in (
-            "/campaigns",
-            f"/campaigns/{campaigns['nightly']}",
-            f"/campaigns/{campaigns['player']}",
-            "/campaigns/new",
-            "/experiments?verdict=harmful",
-            "/certificates",
-        ):
-            page = visitor.visit(path)
-            page.locator("main details:not(.menu)").evaluate_all(
-                "all => all.forEach(each => each.open = true)"
-            )
-            assert page.evaluate(NOTHING_STICKS_OUT), path
-            assert not axe.grave_violations(page, axe_core), path
-        visitor.check()
-
-
-def test_they_are_there_at_once(visitor: Watched, site: Site) -> None:
+def test_they_are_there_at_once(worker: Watched, site: Site) -> None:
     for path in (
         f"/campaigns/{site.known.campaigns['nightly']}",
         "/campaigns/new",
         "/certificates",
     ):
-        paints = [painted(visitor, path) for _ in range(3)]
+        paints = [painted(worker, path) for _ in range(3)]
         assert sorted(paints)[1] < PAINT_MS, path

@@ -103,6 +103,7 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
         yield prometheus
 
 
+@pytest.mark.servers
 @pytest.mark.timeout(240)
 def test_every_query_is_answered_by_a_prometheus_that_scrapes_the_service(
     beside: Prometheus,
@@ -114,6 +115,7 @@ def test_every_query_is_answered_by_a_prometheus_that_scrapes_the_service(
                 assert any(_has_a_number(series) for series in found), (name, target["expr"])
 
 
+@pytest.mark.servers
 @pytest.mark.timeout(240)
 def test_what_ldfi_did_is_marked_on_every_dashboard(beside: Prometheus) -> None:
     for name, board in boards().items():
@@ -141,6 +143,7 @@ def _has_a_number(series: dict[str, Any]) -> bool:
     return any(math.isfinite(float(value)) for _, value in series["values"])
 
 
+@pytest.mark.servers
 @pytest.mark.timeout(240)
 def test_prometheus_evaluates_every_alert_rule(beside: Prometheus) -> None:
     rules = beside.rules()

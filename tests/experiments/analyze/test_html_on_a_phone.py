@@ -12,9 +12,9 @@ from playwright.sync_api import Browser
 
 from ldfi.experiments.analyze.analysis import analyze
 from ldfi.experiments.analyze.html import page
-from tests.dashboards.browser import axe
-from tests.dashboards.browser.chromium import PHONE, WIDE, Scheme, chromium, watching
 from tests.experiments.analyze.spans import analysed, asked, entered
+from tests.kit import axe
+from tests.kit.browser import PHONE, WIDE, Scheme, chromium, watching
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
 ROOT: Final = Path(__file__).parents[3]

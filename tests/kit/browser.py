@@ -13,6 +13,9 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, sync_playwright
 
+from ldfi.experiments.process.tokens import Role
+from tests.experiments.applications import GIVEN
+
 Scheme = Literal["light", "dark"]
 
 ARGUMENTS = [
@@ -26,7 +29,12 @@ ARGUMENTS = [
 ]
 WIDE = (1280, 800)
 PHONE = (390, 844)
+DESK = (1440, 900)
 PATIENCE_MS = 20_000
+PAINT_MS = 1_000
+"""Quiet machines need less than a fifth of it: ``benchmarks/pages.py`` holds the target."""
+
+NOTHING_STICKS_OUT = "() => document.documentElement.scrollWidth <= innerWidth"
 
 
 def missing(why: str) -> NoReturn:
@@ -119,13 +127,47 @@ def watching(
     site: str,
     scheme: Scheme = "light",
     size: tuple[int, int] = WIDE,
+    role: Role | None = None,
     **more: Any,
 ) -> Iterator[Watched]:
-    """A fresh profile with one page. ``more``: what else Playwright calls a context's options."""
+    """Open a fresh profile with one page, logged in as somebody of a ``role`` if one is given.
+
+    ``more``: what else Playwright calls a context's options.
+    """
     context = browser.new_context(
         color_scheme=scheme, viewport={"width": size[0], "height": size[1]}, **more
     )
     try:
-        yield Watched(site, context.new_page())
+        visitor = Watched(site, context.new_page())
+        if role is not None:
+            visitor.log_in(GIVEN[role])
+        yield visitor
     finally:
         context.close()
+
+
+SEEN = """() => {
+    const words = [], walker = document.createTreeWalker(document.querySelector("main"), 4);
+    for (let node; (node = walker.nextNode()); ) {
+        const range = document.createRange();
+        range.selectNodeContents(node);
+        const box = range.getBoundingClientRect();
+        if (box.width && box.top >= 0 && box.bottom <= innerHeight) words.push(node.data.trim());
+    }
+    return words.join(" ").replace(/\\s+/g, " ");
+}"""
+"""The text that is in sight without scrolling."""
+
+
+def in_sight(page: Page) -> str:
+    """The text that is seen without scrolling."""
+    said: str = page.evaluate(SEEN)
+    return said
+
+
+def painted(visitor: Watched, path: str) -> float:
+    """Milliseconds until something of a page is to be seen."""
+    page = visitor.visit(path)
+    paint = "performance.getEntriesByName('first-contentful-paint')"
+    page.wait_for_function(f"() => {paint}.length > 0")
+    return float(page.evaluate(f"{paint}[0].startTime"))

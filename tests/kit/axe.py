@@ -14,7 +14,7 @@ from typing import Any
 
 from playwright.sync_api import Page
 
-from tests.dashboards.browser.chromium import missing
+from tests.kit.browser import missing
 
 VERSION = "4.14.1"
 GRAVE = {"serious", "critical"}
