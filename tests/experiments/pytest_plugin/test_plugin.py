@@ -30,7 +30,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
 
 @pytest.fixture(scope="module")
 def tracing(tmp_path_factory: pytest.TempPathFactory) -> Session:
-    return Session(tmp_path_factory.mktemp("tracing"), str(TRACING), cases=CASES)
+    return Session(tmp_path_factory.mktemp("tracing"), asked=[str(TRACING)])
 
 
 def refused(*hosts: str) -> list[str]:

@@ -67,7 +67,7 @@ def test_lines_of_recordings(line: str, tmp_path: Path) -> None:
     "value",
     [
         DEEP,
-        '{"a":' * 200_000,
+        '{"a":' * 20_000,
         "[" * 600 + "]" * 600,
         "[" * 600 + '"*"' + "]" * 600,
         '[{"from":' + "[" * 600 + "]" * 600 + "}]",

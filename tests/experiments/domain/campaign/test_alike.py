@@ -9,10 +9,10 @@ from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
-from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.kinds import alike_of
 from ldfi.solver.check import check, examine
 from ldfi.testing.spans import lineage, span
+from tests.kit.observations import observation
 
 POINTS = [f"api>http:GET:{name}/" for name in ("ratings", "layout", "search")]
 ASKED = ("status:500", "status:502", "refused")
@@ -22,7 +22,7 @@ SETTINGS = Settings(max_size=1, kinds=ASKED, alike=("5xx",), each_kind=True)
 def known(*lessons: Lesson, settings: Settings = SETTINGS) -> Knowledge:
     run, traffic = lineage(span("", kind="server"), *(span(p, "") for p in POINTS)), Traffic()
     for _ in range(20):
-        traffic.observe(Observation(run, Outcome(run.trace_id, "d", "m", True)), now=0.0)
+        traffic.observe(observation(run), now=0.0)
     found = Knowledge("GET /", settings, traffic)
     for each in lessons:
         found.learn(each)

@@ -9,10 +9,10 @@ from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import NATURAL_EVIDENCE, Traffic
-from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.domain.traffic.shown import shown_often
 from ldfi.fit.faults import Fault
 from ldfi.testing.spans import lineage, span
+from tests.kit.observations import observation
 
 ONE, OTHER, RPC = "api>http:GET:shop/a", "api>http:GET:shop/b", "api>rpc:Get:/shop.Prices"
 POINTS = (ONE, OTHER, RPC)
@@ -28,7 +28,7 @@ def traffic_of(**failing: str) -> Traffic:
         *(span(p, "") for p in POINTS[1:]),
     )
     for run in (*[whole] * 200, *([broken] * (2 * NATURAL_EVIDENCE) if failing else [])):
-        traffic.observe(Observation(run, Outcome(run.trace_id, "d", "m", True)), now=0.0)
+        traffic.observe(observation(run), now=0.0)
     return traffic
 
 

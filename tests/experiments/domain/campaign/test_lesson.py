@@ -8,10 +8,11 @@ from ldfi.experiments.domain.campaign.lesson import Lesson, lesson_of, suspects_
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.domain.traffic.observation import Observation, Outcome
+from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.faults import Fault
 from ldfi.testing.spans import lineage, span
 from tests.experiments.simulated import BOOT
+from tests.kit.observations import observation
 
 FAULTS = tuple(Fault(point, "error") for point in "abc")
 USUAL = frozenset("abc")
@@ -24,8 +25,8 @@ def failed_request(number: int, *, named: bool) -> Observation:
         for at, name in enumerate("abc", start=1)
     ]
     root = span("root", kind="server", failed=named, at=(1, 8))
-    run = replace(lineage(root, *calls), experiment="e", arm="treatment", trace_id=f"{number:032x}")
-    return Observation(run, Outcome(run.trace_id, f"d{number}", "", success=False))
+    run = replace(lineage(root, *calls), experiment="e", arm="treatment")
+    return observation(run, False, number, f"d{number}")
 
 
 def test_a_trace_that_names_nobody_does_not_outvote_one_that_does() -> None:

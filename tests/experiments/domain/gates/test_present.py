@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.gates.gate import gate
 from ldfi.experiments.domain.gates.present import Present
-from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.domain.traffic.vitals import Sign, Signs
 from ldfi.testing.programs import Call, Step, points_of
 from tests.experiments.domain.gates.test_gate import explored
 from tests.experiments.domain.gates.test_whatif import learned, survives
 from tests.experiments.simulated import Application, serving
+from tests.kit.observations import observation
 
 REPLICAS = ("replica-1", "replica-2", "replica-3")
 STORE = Call(
@@ -84,9 +84,7 @@ def test_a_class_that_is_not_well_or_silent_lets_nothing_through() -> None:
 
     application = Application(serving(STORE))
     for _ in range(100):
-        observation = application.request()
-        failed = Outcome(observation.lineage.trace_id, "d", "", success=False)
-        known.traffic.observe(Observation(observation.lineage, failed), 500.0)
+        known.traffic.observe(observation(application.request().lineage, False), 500.0)
 
     ill = gate(["replica-1"], [], [known], 0, Present(501.0, now().signs))
     assert ill.verdict == "refused"
@@ -97,9 +95,7 @@ def test_what_is_over_is_no_reason_any_more() -> None:
     known, application = explored(STORE, 2, traffic=20), Application(serving(STORE))
     verdicts = []
     for number in range(60):
-        observation = application.request()
-        outcome = Outcome(observation.lineage.trace_id, "d", "", success=number >= 40)
-        known.traffic.observe(Observation(observation.lineage, outcome), 500.0)
+        known.traffic.observe(observation(application.request().lineage, number >= 40), 500.0)
         verdicts.append(gate(["replica-1"], [], [known], 0, Present(501.0, now().signs)).verdict)
     assert verdicts[30] == "refused"
     assert verdicts.index("safe") == 59

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 from ldfi.experiments.domain.traffic.catalogue import DAY, EXPIRY, SWEEP, Catalogue, KnownClass
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
-from ldfi.experiments.domain.traffic.observation import Observation, Outcome
+from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.predicate import Predicate
 from ldfi.lineage.lineage import Lineage
 from ldfi.testing.programs import Call, Run, Step
 from ldfi.testing.spans import lineage, span
 from tests.experiments.domain.traffic.test_traffic import needed
+from tests.kit.observations import observation
 
 Serve = Callable[[random.Random], str]
 """Points that a request calls, a letter each; those after ``!`` fail."""
@@ -31,7 +32,7 @@ _numbers = itertools.count(1)
 def request(
     points: str, path: str = "/t", query: str = "", service: str = "api", success: bool = True
 ) -> Observation:
-    return observation(run_of(points, path, query, service), success)
+    return numbered(run_of(points, path, query, service), success)
 
 
 @lru_cache
@@ -46,11 +47,9 @@ def run_of(points: str, path: str, query: str, service: str) -> Lineage:
     return lineage(asked, *calls)
 
 
-def observation(run: Lineage, success: bool = True) -> Observation:
+def numbered(run: Lineage, success: bool = True) -> Observation:
     number = next(_numbers)
-    trace_id = f"{number:032x}"
-    run = replace(run, trace_id=trace_id, start=number)
-    return Observation(run, Outcome(trace_id, f"d{number}", "", success))
+    return observation(replace(run, start=number), success, number, f"d{number}")
 
 
 def feed(catalogue: Catalogue, requests: Iterable[Observation], now: float = 0.0) -> Catalogue:
@@ -130,7 +129,7 @@ def test_why_a_class_may_not_be_explored() -> None:
     catalogue = feed(Catalogue(), [request("ab" if i % 5 else "a") for i in range(20)])
     feed(catalogue, [request("a", path="/bad", success=i == 0) for i in range(20)])
     root = span("tick", kind="server")
-    feed(catalogue, [observation(lineage(root, span("a", "tick"))) for _ in range(20)])
+    feed(catalogue, [numbered(lineage(root, span("a", "tick"))) for _ in range(20)])
     names = ("GET /t", "GET /bad", "any request operation is tick")
     scattered, bad, job = (catalogue.classes[name] for name in names)
     assert scattered.unfit == ""
@@ -384,7 +383,7 @@ def test_what_a_simulated_program_relies_on_is_learned() -> None:
     for number in range(100):
         nature = frozenset({"nature@o"} if number % 3 == 0 else ())
         run = Run(frozenset(), nature).execute(program)
-        feed(catalogue, [observation(lineage(*run.spans), run.good)])
+        feed(catalogue, [numbered(lineage(*run.spans), run.good)])
     known = only(catalogue)
     assert known.traffic.usual_support() == {"o", "c"}
     assert {failed for _, failed, _ in known.traffic.frequent()} == {

@@ -9,11 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from ldfi.experiments.domain.traffic.catalogue import Catalogue, KnownClass
-from ldfi.experiments.domain.traffic.observation import Observation, Outcome
+from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.placing import MOST_CALLS
 from ldfi.fit.features import request_features
 from ldfi.fit.predicate import Condition
 from ldfi.testing.spans import lineage, span
+from tests.kit.observations import observation
 
 _numbers = itertools.count(1)
 NAMES = [f"{a}{b}{c}" for a in ("an", "be", "ki") for b in "nlrst" for c in ("a", "o", "ey")]
@@ -23,8 +24,9 @@ def request(points: str, path: str = "/t", **fields: Any) -> Observation:
     calls = [span(point, "root", point=point) for point in points]
     asked = span("root", kind="server", at=(0, 9), method="GET", path=path, **fields)
     number = next(_numbers)
-    run = replace(lineage(asked, *calls), trace_id=f"{number:032x}", start=number)
-    return Observation(run, Outcome(run.trace_id, f"d{number}", "", success=True))
+    return observation(
+        replace(lineage(asked, *calls), start=number), number=number, device=f"d{number}"
+    )
 
 
 def fed(*requests: Observation, into: Catalogue | None = None) -> tuple[Catalogue, set[str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -20,7 +19,7 @@ from ldfi.experiments.domain.traffic.class_traffic import (
     Traffic,
 )
 from ldfi.experiments.domain.traffic.interned import Interned
-from ldfi.experiments.domain.traffic.observation import Observation, Outcome
+from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.suspected import KEPT
 from ldfi.experiments.domain.traffic.topology import Topology
 from ldfi.lineage.blame import blame
@@ -30,18 +29,13 @@ from ldfi.lineage.span import Trace
 from ldfi.lineage.tree import Tree
 from ldfi.testing.programs import Run, points_of
 from ldfi.testing.spans import lineage, span
+from tests.kit.observations import observation
 from tests.lineage.drawn import programs, sets_of
-
-
-def observation(run: Lineage, success: bool = True, number: int = 1) -> Observation:
-    trace_id = f"{number:032x}"
-    return Observation(replace(run, trace_id=trace_id), Outcome(trace_id, "d", "m", success))
 
 
 def test_a_degraded_answer_is_no_evidence() -> None:
     run = lineage(span("root", kind="server"), span("a", "root"))
-    whole, degraded = observation(run), observation(run)
-    degraded = replace(degraded, outcome=replace(degraded.outcome, degraded=True))
+    whole, degraded = observation(run), observation(run, degraded=True)
 
     traffic = observed([degraded] * 30)
     assert (traffic.good, list(traffic.frequent())) == (0, [])
