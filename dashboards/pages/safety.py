@@ -62,7 +62,7 @@ async def halt(
     if why is None:
         problem = problems["reason"]
         return rendered(request, "halt.html", 422, problem=problem, reason=form.text("reason"))
-    await safety.halt(why, engine, relay, db, caller)
+    await safety.halt(engine, relay, db, caller, why)
     return RedirectResponse("/", status_code=303)
 
 

@@ -25,7 +25,7 @@ from ldfi.fit.allocation import mark_of
 from ldfi.fit.faults import Fault
 from ldfi.fit.predicate import Predicate
 from ldfi.fit.rules import Rule
-from tests.experiments.applications import GIVEN, client_of, service
+from tests.kit.service import GIVEN, client_of, service
 
 PATIENCE = 60.0
 FAULTS = (Fault("api>http:GET:b/c", "refused"),)

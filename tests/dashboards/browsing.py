@@ -15,7 +15,7 @@ from sqlalchemy import event
 
 from ldfi.experiments.process.tokens import Role
 from ldfi.testing.serving import served
-from tests.experiments.applications import GIVEN
+from tests.kit.service import GIVEN
 
 CSRF = re.compile(r'name="csrf" value="([0-9a-f]+)"')
 

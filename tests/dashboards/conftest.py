@@ -12,8 +12,8 @@ from ldfi.experiments.api.rate_limit import RateLimiter
 from tests.dashboards import seeded as past
 from tests.dashboards.browsing import Browser, Site, site
 from tests.dashboards.seeded import Seeded
-from tests.experiments.applications import service
 from tests.kit.once import once
+from tests.kit.service import service
 
 
 class Unlimited(RateLimiter):

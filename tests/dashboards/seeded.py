@@ -42,7 +42,7 @@ from ldfi.experiments.store.schema import (
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.serving import served
 from ldfi.testing.world import World
-from tests.experiments.applications import service
+from tests.kit.service import service
 
 RATINGS = Call("api>http:GET:ratings/titles/*")
 PLAYLIST = Call(

@@ -19,7 +19,7 @@ from ldfi.experiments.store import Database, retention
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from tests.dashboards.browsing import Markup, Site, site, text_of
 from tests.dashboards.seeded import Seeded
-from tests.experiments.applications import GIVEN, bearer, service
+from tests.kit.service import GIVEN, bearer, service
 
 BOOT = f"/classes/{quote('GET /boot', safe='')}"
 LAYOUT = "api>http:GET:layout/screens/*"

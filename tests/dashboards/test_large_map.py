@@ -14,7 +14,7 @@ from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import FindingRow
 from tests.dashboards.browser import large
 from tests.dashboards.browsing import Browser, site, text_of
-from tests.experiments.applications import service
+from tests.kit.service import service
 
 SERVICES = 90
 FAULT = "error@service-00>http:GET:service-01/parts/*"

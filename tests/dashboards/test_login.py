@@ -16,7 +16,7 @@ from ldfi.experiments.api.rate_limit import STRANGERS, RateLimiter
 from ldfi.experiments.process.tokens import Role
 from ldfi.experiments.store import tokens
 from tests.dashboards.browsing import Browser, Site, site, text_of
-from tests.experiments.applications import GIVEN, bearer, service
+from tests.kit.service import GIVEN, bearer, service
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from tests.dashboards.browsing import Browser, Markup, Site, site, text_of
 from tests.dashboards.seeded import Seeded
-from tests.experiments.applications import GIVEN, bearer, service
+from tests.kit.service import GIVEN, bearer, service
 
 
 def test_the_overview_says_what_goes_on_and_what_it_may_cost(viewer: Browser) -> None:

@@ -15,7 +15,7 @@ from ldfi.dashboards.pages.findings import AT_ONCE
 from tests.dashboards.browsing import Browser, Site, counting, site
 from tests.dashboards.seeded import Seeded, crowd
 from tests.dashboards.test_guards import ALLOWED, filled
-from tests.experiments.applications import service
+from tests.kit.service import service
 
 MOST = 12
 """No page asks more often than this, the look at the session's token included."""

@@ -19,7 +19,7 @@ from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from ldfi.kinds import FAMILIES
 from tests.dashboards.browsing import Browser, Site, counting, site, text_of
 from tests.dashboards.seeded import Seeded, crowd
-from tests.experiments.applications import service
+from tests.kit.service import service
 
 OPTION = re.compile(r'<a role="option"[^>]* href="([^"]*)"')
 GROUP = re.compile(r'<h3 id="found-\d+" role="presentation">([^<]*)</h3>')

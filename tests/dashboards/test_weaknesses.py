@@ -28,7 +28,7 @@ from ldfi.experiments.repairs.issue import TRACKERS
 from ldfi.experiments.repairs.owners import Owners
 from ldfi.experiments.store.schema import FindingRow
 from tests.dashboards.browsing import Browser, Markup, Site, knowing, text_of
-from tests.experiments.applications import GIVEN, bearer
+from tests.kit.service import GIVEN, bearer
 
 NOW = 1_000 * 86_400.0
 DAY = 86_400.0

@@ -20,7 +20,7 @@ from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
 from tests.dashboards.browsing import Browser, Markup, Site, site, text_of
 from tests.dashboards.seeded import LIMITS, Seeded, harbour
 from tests.dashboards.test_pages import filled_in
-from tests.experiments.applications import service
+from tests.kit.service import service
 
 REQUESTS = 30
 ENOUGH = {"treatment": "0.4", "control": "0.4", "window": "600"}

@@ -12,8 +12,8 @@ import pytest
 
 from ldfi.testing.serving import served
 from tests.docs.test_site import DOCS, blocks
-from tests.experiments.applications import GIVEN, live_through, service
 from tests.kit import needs
+from tests.kit.service import GIVEN, live_through, service
 
 pytestmark = pytest.mark.languages
 

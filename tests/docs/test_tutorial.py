@@ -22,7 +22,7 @@ from ldfi.testing.live import live_service
 from ldfi.testing.programs import Call, Step
 from tests.docs.test_site import DOCS, ROOT, blocks
 from tests.docs.test_ten_minutes import SERVICE, Shell, answers, taken, until
-from tests.experiments.applications import GIVEN, live_through
+from tests.kit.service import GIVEN, live_through
 
 pytestmark = pytest.mark.long
 

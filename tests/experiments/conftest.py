@@ -37,6 +37,13 @@ def time_to_solve(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fold, "SOLVER_SECONDS", 120.0)
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have databases wait longer for whoever holds a lock or a transaction than a busy machine
+    stands still: a test that waits for more than that has found something."""
+    monkeypatch.setattr("ldfi.experiments.store.database._PATIENCE", 60)
+
+
 @pytest.fixture(scope="session")
 def postgresql_server() -> Iterator[postgresql.Server]:
     """One server for all tests: skipped where there is none, but never in CI."""

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 
-import httpx
 import pytest
 from opentelemetry import context
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
@@ -14,16 +12,6 @@ from ldfi.fit.clients import patch_all
 from ldfi.fit.runtime import Runtime, activate
 from tests.fit.applications import KEYS, Recorded, recording
 from tests.fit.clients.contract import Requests
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _certificates_are_read_once() -> Iterator[None]:
-    """Each client of httpx would read them anew, for 26 ms of the processor."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "httpx._transports.default.create_ssl_context", cache(httpx.create_ssl_context)
-        )
-        yield
 
 
 @pytest.fixture

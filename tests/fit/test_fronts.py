@@ -31,12 +31,12 @@ from ldfi.lineage.span import Span, Trace
 from ldfi.lineage.tree import Tree, build
 from ldfi.testing import ControlPlane
 from ldfi.testing.serving import served
-from tests.experiments.applications import GIVEN, client_of, service
 from tests.experiments.export.proxy import envoy_binary
 from tests.fit.applications import echo_app
 from tests.fit.edges import eventually
 from tests.fit.golang import built
 from tests.fit.test_js import HERE, JS, node
+from tests.kit.service import GIVEN, client_of, service
 
 pytestmark = pytest.mark.languages
 

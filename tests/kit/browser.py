@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, sync_playwright
 
 from ldfi.experiments.process.tokens import Role
-from tests.experiments.applications import GIVEN
+from tests.kit.service import GIVEN
 
 Scheme = Literal["light", "dark"]
 

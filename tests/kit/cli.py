@@ -18,7 +18,7 @@ import pytest
 
 from ldfi.experiments.cli.main import main
 from ldfi.experiments.process.tokens import Role
-from tests.experiments.applications import GIVEN
+from tests.kit.service import GIVEN
 
 PROGRAM: Final = (sys.executable, "-m", "ldfi.experiments.cli")
 

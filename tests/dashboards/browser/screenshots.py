@@ -22,8 +22,8 @@ from playwright.sync_api import Browser
 
 from tests.dashboards.browser.pages import OPEN, PAGES
 from tests.dashboards.seeded import QUICK, Seeded, alive, seed
-from tests.experiments.applications import GIVEN, bearer
 from tests.kit.browser import Scheme, chromium, watching
+from tests.kit.service import GIVEN, bearer
 
 SIZE: Final = (1280, 900)
 TALLEST: Final = 1500

@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, expect
 
 from tests.dashboards.browser.conftest import Site
 from tests.dashboards.seeded import alive
-from tests.experiments.applications import GIVEN, bearer
 from tests.kit.browser import watching
+from tests.kit.service import GIVEN, bearer
 
 pytestmark = pytest.mark.servers
 

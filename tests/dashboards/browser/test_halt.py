@@ -12,9 +12,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.dashboards.seeded import Seeded, alive
-from tests.experiments.applications import GIVEN, bearer
 from tests.kit import axe
 from tests.kit.browser import PHONE, Watched, watching
+from tests.kit.service import GIVEN, bearer
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
 HOLD_MS, TOO_SOON_MS = 1_000, 600

@@ -21,8 +21,8 @@ from ldfi.testing.world import World
 from tests.dashboards.browser.hostile import LINE, PATHS, PAYLOADS, PROGRAM, SMALL, harm
 from tests.dashboards.browser.pages import FILES, PAGES
 from tests.dashboards.seeded import LIMITS, QUICK, Seeded, alive
-from tests.experiments.applications import GIVEN, bearer
 from tests.kit.browser import Watched, watching
+from tests.kit.service import GIVEN, bearer
 
 NAME, REASON, WHY, DOWN, NOTE = LINE[0], LINE[1], LINE[3], LINE[9], LINE[11]
 PROGRAMS = {PATHS[0]: PROGRAM, PATHS[1]: SMALL}

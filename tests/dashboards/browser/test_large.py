@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, Page
 
 from tests.dashboards.browser import large
 from tests.dashboards.seeded import alive
-from tests.experiments.applications import GIVEN
 from tests.kit.browser import Watched, watching
+from tests.kit.service import GIVEN
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
 DRAWN = "[data-lineage].drawn"

@@ -16,8 +16,8 @@ from ldfi.experiments.api.halt_door import ROOM
 from ldfi.fit.faults import Fault
 from ldfi.fit.predicate import Predicate
 from ldfi.fit.rules import Rule
-from tests.experiments.applications import GIVEN, bearer, client_of, service
-from tests.experiments.cli.test_cli import ldfi
+from tests.kit.cli import ldfi
+from tests.kit.service import GIVEN, bearer, client_of, service
 
 HALT = "/api/v1/halt"
 ARMED = Rule("e1", "salt", Predicate(), 0.5, 0.5, (Fault("a>b", "error"),))

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from ldfi.lineage.readers.formats import read_message
-from tests.experiments.applications import client_of, service
+from tests.kit.service import client_of, service
 from tests.lineage.troubles import WRITERS, cases
 
 TYPES = {"protobuf": "application/x-protobuf", "otlp": "application/json"}

@@ -10,8 +10,8 @@ from typer.testing import CliRunner, Result
 
 from ldfi.experiments.cli.main import app
 from ldfi.experiments.errors import InvalidReplay, Unreachable
-from tests.experiments.applications import GIVEN, client_of, service
 from tests.experiments.replays.test_measuring import target
+from tests.kit.service import GIVEN, client_of, service
 
 RECORDING = '{"path": "/home"}\n{"path": "/broken"}\n{"path": "/users/*"}\n'
 SHORT = ("--rate", "30", "--duration", "1s", "--json")

@@ -23,9 +23,9 @@ from ldfi.experiments.store import Database
 from ldfi.testing.live import LiveService, live_service
 from ldfi.testing.programs import Call, Caller, Step, Unserved
 from ldfi.testing.world import FOUND, PROGRAM, World
-from tests.experiments.applications import GIVEN
 from tests.kit.cli import PROGRAM as LDFI
 from tests.kit.cli import At, ldfi_process
+from tests.kit.service import GIVEN
 
 QUICK = (
     *("--set", "treatment=0.3", "--set", "control=0.3"),

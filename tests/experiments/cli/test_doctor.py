@@ -22,8 +22,8 @@ from ldfi.experiments.cli.diagnosis import (
 )
 from ldfi.experiments.cli.probe import SLOW, Probe, of_first, of_second
 from ldfi.testing.serving import served
-from tests.experiments.applications import GIVEN, service
 from tests.kit.cli import ldfi
+from tests.kit.service import GIVEN, service
 
 STATUS: dict[str, Any] = {
     "spans": 900,

@@ -25,8 +25,8 @@ from ldfi.experiments.store.schema import CampaignRow, FindingRow, MaintenanceRo
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.serving import served
 from ldfi.testing.world import World
-from tests.experiments.applications import GIVEN, bearer, service
 from tests.kit.cli import At
+from tests.kit.service import GIVEN, bearer, service
 
 LONG = 40
 COLUMNS = 60

@@ -10,8 +10,8 @@ from sqlalchemy import func, select
 from ldfi.experiments.store import namespaces
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import AuditRow
-from tests.experiments.applications import GIVEN, client_of, service
 from tests.kit.cli import ldfi
+from tests.kit.service import GIVEN, client_of, service
 
 
 def run(*words: str, **env: str) -> str:

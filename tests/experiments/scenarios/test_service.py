@@ -20,9 +20,9 @@ from ldfi.experiments.store.database import Database
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.span import Trace
 from ldfi.testing.spans import span
-from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
 from tests.experiments.scenarios.replayed import TRACE, replayed
 from tests.experiments.scenarios.test_of_finding import BAD, GOOD, LAYOUT, stored
+from tests.kit.service import GIVEN, bearer, client_of, problem, service
 
 
 @pytest.fixture

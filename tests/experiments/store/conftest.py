@@ -1,4 +1,4 @@
-"""Databases that are patient, and lives that tests of what is old begin with."""
+"""Lives that tests of what is old begin with, on SQLite and on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -12,13 +12,6 @@ from sqlalchemy import make_url
 from tests.experiments.store.lives import Again, Lives
 
 On = Callable[[str], Lives]
-
-
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have databases wait longer for whoever holds a lock or a transaction than a busy machine
-    stands still: a test that waits for more than that has found something."""
-    monkeypatch.setattr("ldfi.experiments.store.database._PATIENCE", 60)
 
 
 @pytest.fixture(scope="session")

@@ -12,10 +12,10 @@ from ldfi.experiments.store import Database, experiments
 from ldfi.experiments.store import tallies as tallies_of_the_store
 from ldfi.experiments.store.arming import Armed
 from ldfi.experiments.store.schema import ExperimentRow, TallyRow
-from tests.experiments.applications import client_of, service
 from tests.experiments.store.lives import Again, after_a_campaign
 from tests.experiments.store.test_arming import NOW, WIDE, a_campaign, an_order, end, try_arming
 from tests.experiments.store.test_migrations import step
+from tests.kit.service import client_of, service
 
 
 def tallies(database: Database) -> set[tuple[Any, ...]]:

@@ -18,9 +18,9 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.streams.kafka import KafkaStream
 from ldfi.experiments.streams.memory import MemoryStream
 from ldfi.experiments.streams.stream import Stream, Topics
-from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
 from tests.experiments.members import Member, until
 from tests.experiments.scenarios.replayed import TRACE, replayed
+from tests.kit.service import GIVEN, bearer, client_of, problem, service
 from tests.kit.streams import request
 
 PROTOBUF = {"content-type": "application/x-protobuf"}
