@@ -80,7 +80,10 @@ def ask(
     return answer, content
 
 
-def test_what_passes_is_stamped_and_else_as_it_was(target: str) -> None:
+def test_what_passes_is_stamped_and_else_as_it_was(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time", lambda: 1_000_000.0)  # a context expires at a full second
     passage = Passage(TRACE, STAMP)
     with proxied(target + "/base") as proxy:
         proxy.begin(passage)
