@@ -42,8 +42,10 @@ async def authenticate(request: Request) -> Caller:
 
 def enter(request: Request, caller: Caller) -> None:
     """Let somebody who was recognised pass, and count the request. Raises Problem 429."""
-    address = _address(request) if caller.role == "devices" else ""
-    _limiter(request).take((caller.id, address), _RATES[caller.role])
+    address, parts = "", 1
+    if caller.role == "devices":  # their token is on every phone
+        address, parts = _address(request), _parts(request)
+    _limiter(request).take((caller.id, address), _RATES[caller.role], parts)
     if caller.role == "edge" and (name := request.query_params.get("edge")):
         _limiter(request).take((caller.id, "edge", name), rate_limit.EDGE)
     request.state.caller = caller
@@ -64,6 +66,14 @@ async def recognise(request: Request, token: str) -> Caller:
         _limiter(request).take(("stranger", _address(request)), rate_limit.STRANGERS)
         raise Problem(401, "unauthorized", "send Authorization: Bearer TOKEN")
     return caller
+
+
+def _parts(request: Request) -> int:
+    """Return how many requests a request counts for, by the length of its body."""
+    length = request.headers.get("content-length", "")
+    if length.isdecimal():
+        return 1 + int(length) // rate_limit.PART
+    return rate_limit.UNSAID if "transfer-encoding" in request.headers else 1
 
 
 def _limiter(request: Request) -> RateLimiter:

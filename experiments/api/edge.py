@@ -23,7 +23,7 @@ from ldfi.experiments.api.forward import FORWARDED, no_leader
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.control.fleet import Behind
+from ldfi.experiments.control.fleet import MOST, Behind
 from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.process.relay import EdgeRelay
 from ldfi.experiments.telemetry import clock
@@ -95,13 +95,16 @@ class Reported:
     ] = ""
     asked: Annotated[
         int | None,
-        Query(ge=0, description="It can ask, and all its asks up to this number are settled."),
+        Query(
+            ge=0, le=MOST, description="It can ask, and all its asks up to this number are settled."
+        ),
     ] = None
     late: Annotated[
-        int, Query(ge=0, description="Devices whose ask was not answered in time, in all.")
+        int,
+        Query(ge=0, le=MOST, description="Devices whose ask was not answered in time, in all."),
     ] = 0
     behind: Annotated[
-        int | None, Query(ge=0, description="A relay: so many edges are behind it.")
+        int | None, Query(ge=0, le=MOST, description="A relay: so many edges are behind it.")
     ] = None
     holds: Annotated[
         Line, Query(max_length=64, description="A relay: the version that all of them hold.")
@@ -179,7 +182,7 @@ class Ask(BaseModel):
     edge: str = Field(pattern=r"^[a-z0-9]{1,32}$", description="The edge's own name.")
     experiment: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
     arm: Arm
-    ask: int = Field(ge=1, description="Asks of this edge are numbered from 1.")
+    ask: int = Field(ge=1, le=MOST, description="Asks of this edge are numbered from 1.")
     version: Line = Field(max_length=64, description="The version that the edge decided by.")
 
 

@@ -1,4 +1,4 @@
-"""How often a caller may call: token buckets in memory.
+"""How often a caller may call, and devices how much they may send: token buckets in memory.
 
 A bucket holds up to ``burst`` requests and fills at ``per_second``. Each process counts for itself:
 behind two API processes a caller has twice as much. Addresses are those of the connection; behind
@@ -31,7 +31,12 @@ EDGE: Final = Rate(20, 100)
 """For one of them, by its name: it asks for rules about once a second."""
 INGEST: Final = Rate(5_000, 10_000)
 DEVICES: Final = Rate(100, 1_000)
-"""For one address: all devices share a token, and one must not speak for all."""
+"""For one address: all devices share a token, and one must not speak for all. A request counts once
+for each ``PART`` of its body, so 100 a second are some two thousand metrics."""
+PART: Final = 4_096
+"""Bytes."""
+UNSAID: Final = 64
+"""Parts that a body counts for which does not say its length."""
 STRANGERS: Final = Rate(0.5, 20)
 """For one address: failed attempts to authenticate."""
 
@@ -45,13 +50,15 @@ class RateLimiter:
         self._clock = clock
         self._full_at: dict[Hashable, float] = {}
 
-    def take(self, key: Hashable, rate: Rate) -> None:
-        """Count one request. Raises Problem 429 when the bucket is empty.
+    def take(self, key: Hashable, rate: Rate, parts: int = 1) -> None:
+        """Count a request, as ``parts`` of them if it is large, but never as more than ``burst``.
+        Raises Problem 429 when the bucket is empty.
 
         Of a bucket only one number is kept: the instant at which it will be full again.
         """
         now = self._clock()
-        full_at = max(self._full_at.get(key, now), now) + 1 / rate.per_second
+        parts = min(parts, rate.burst)
+        full_at = max(self._full_at.get(key, now), now) + parts / rate.per_second
         wait = full_at - now - rate.burst / rate.per_second
         if wait > _ROUNDING:
             seconds = max(1, ceil(wait))

@@ -12,6 +12,9 @@ from typing import Final, NamedTuple
 
 MAX_EDGES: Final = 20_000
 
+MOST: Final = 1_000_000_000
+"""The largest number that an edge may say: `/metrics` has to hold what they come to."""
+
 
 class Behind(NamedTuple):
     """What a relay says of the edges behind it: how many there are, the version that all of them

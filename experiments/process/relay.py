@@ -22,6 +22,7 @@ from typing import Any, Final
 
 import httpx
 
+from ldfi.experiments.control.fleet import MOST
 from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.telemetry import clock
 from ldfi.fit.allowance import Enrolled, written
@@ -164,8 +165,8 @@ class EdgeRelay:
             "version": self._version,
             "wait": BRIEF_SECONDS if self._dropping else WAIT_SECONDS,
             "asked": self._numbers.settled,
-            "late": board.fleet.late,
-            "behind": board.edges(now),
+            "late": min(board.fleet.late, MOST),
+            "behind": min(board.edges(now), MOST),
             "holds": next(iter(self._dropping.values()), self._version),
             "kept": ",".join(f"{each}:{posted.members}" for each, posted in followed.items()),
             "silent": ",".join(silent),

@@ -13,7 +13,9 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from ldfi.experiments.api import edge
+from ldfi.experiments.control.fleet import MOST
 from ldfi.experiments.control.rules_board import RulesBoard
+from tests.kit.service import client_of, service
 
 
 def calls(dependant: Dependant) -> Iterator[Any]:
@@ -34,6 +36,20 @@ def test_no_thread_is_waited_for() -> None:
         for call in calls(route.dependant):
             of_loop = call if inspect.isfunction(call) else type(call).__call__
             assert inspect.iscoroutinefunction(of_loop), call
+
+
+@pytest.mark.parametrize("name", ["late", "behind", "asked"])
+def test_no_number_that_an_edge_says_puts_the_metrics_out(name: str) -> None:
+    app = service("sqlite://")
+    with client_of(app) as client:
+        for said, status in ((f"{MOST}", 200), (f"{MOST + 1}", 422), ("9" * 401, 422)):
+            answer = client.get("/api/v1/edge/rules", params={"edge": "e1", name: said})
+            assert answer.status_code == status, said
+
+        metrics = client.get("/metrics")
+
+    assert metrics.status_code == 200
+    assert "ldfi_edges" in metrics.text
 
 
 @pytest.mark.parametrize("wait", [0.0, 0.4])

@@ -10,7 +10,7 @@ from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.rate_limit import PEOPLE, STRANGERS, Rate, RateLimiter
 from ldfi.experiments.store.database import Database
-from tests.kit.service import application, bearer, client_of, problem
+from tests.kit.service import GIVEN, application, bearer, client_of, problem, service
 
 
 class Clock:
@@ -23,9 +23,9 @@ class Clock:
         return self.now
 
 
-def passes(limiter: RateLimiter, rate: Rate, key: object = "k") -> bool:
+def passes(limiter: RateLimiter, rate: Rate, key: object = "k", parts: int = 1) -> bool:
     try:
-        limiter.take(key, rate)
+        limiter.take(key, rate, parts)
     except Problem as error:
         assert error.status == 429
         return False
@@ -34,20 +34,21 @@ def passes(limiter: RateLimiter, rate: Rate, key: object = "k") -> bool:
 
 @given(
     st.builds(Rate, st.floats(0.1, 50), st.integers(1, 20)),
-    st.lists(st.floats(0, 3), max_size=80),
+    st.lists(st.tuples(st.floats(0, 3), st.integers(1, 30)), max_size=80),
 )
-def test_no_more_pass_than_a_bucket_allows(rate: Rate, waits: list[float]) -> None:
-    """Against a bucket counted out: full at first, filling at the rate, one drop a request."""
+def test_no_more_pass_than_a_bucket_allows(rate: Rate, waits: list[tuple[float, int]]) -> None:
+    """Against a bucket counted out: full at first, filling at the rate, a drop a part of a request;
+    what is larger than the bucket takes all of it."""
     clock = Clock()
     limiter, level = RateLimiter(clock), float(rate.burst)
-    for wait in waits:
+    for wait, parts in waits:
         clock.now += wait
-        level = min(rate.burst, level + wait * rate.per_second)
-        passed = passes(limiter, rate)
-        if abs(level - 1) > 1e-6:
-            assert passed is (level >= 1)
+        level, needed = min(rate.burst, level + wait * rate.per_second), min(parts, rate.burst)
+        passed = passes(limiter, rate, parts=parts)
+        if abs(level - needed) > 1e-6:
+            assert passed is (level >= needed)
         if passed:
-            level -= 1
+            level -= needed
 
 
 def test_who_waits_as_told_passes() -> None:
@@ -107,3 +108,15 @@ def test_each_token_has_its_share(database: Database) -> None:
         assert problem(answers[-1]) == "rate-limited"
         assert int(answers[-1].headers["retry-after"]) >= 1
         assert client.get("/viewer", headers=bearer("viewer-0123456789abcdef")).is_success
+
+
+def test_what_devices_send_is_limited_by_how_much_it_is() -> None:
+    app = service("sqlite://")
+    metric = {"device": "d" * 20, "trace_id": "a" * 32, "outcome": "success"}
+    batch = {"metrics": [metric] * 9_999}
+    with client_of(app, GIVEN["devices"]) as client:
+        answers = [client.post("/api/v1/device-metrics", json=batch) for _ in range(13)]
+
+    taken = [each for each in answers if each.status_code == 202]
+    assert 2 <= len(taken) <= 6
+    assert {problem(each) for each in answers if each not in taken} == {"rate-limited"}
