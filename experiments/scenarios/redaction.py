@@ -82,18 +82,20 @@ _PERSONAL: Final = (
 _TELLS: Final = re.compile(f"{_CONFIDENTIAL}|{_PERSONAL}", re.IGNORECASE)
 _PATTERNS: Final = re.compile(
     r"""
-      [^\s@/>]+@[^\s@/>]+                                       # an e-mail address
+      [^\s@/>]@[^\s@/>]                                         # an e-mail address
     | eyJ[\w-]{5,}                                              # a JSON web token
     | (?:\d[ -]?){13,19}                                        # a number as on a card
     | [0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}               # a UUID
-    | (?=[0-9a-f]*\d)[0-9a-f]{16,}                              # a hash, a session
+    | (?=[0-9a-f]{0,15}\d)[0-9a-f]{16}                          # a hash, a session
     | \b(?:sk|pk|rk|ghp|gho|ghs|glpat|xox[abposr])[-_]\w{8,}    # keys of well-known makers
     | (?:AKIA|ASIA)\w{12,} | AIza[\w-]{20,}
     | (?:bearer|basic)\s+\S+
-    | (?=(?:[A-Za-z+=_-]*\d){3})[A-Za-z0-9+=_-]{20,}            # anything long with digits in it
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_LONG: Final = re.compile(r"[A-Za-z0-9+=_-]{20,}", re.IGNORECASE)
+"""With three digits in it, it is no word."""
+_DIGIT: Final = re.compile(r"[0-9]")
 _CODE: Final = re.compile(
     r"(?:http|status|grpc|error|err|code|e)[-_ ]?[0-9]{1,5}|[A-Za-z_.:-]{1,40}(?<![-_.:])"
     r"(?:[-_]?[0-9]{1,2})?",
@@ -146,8 +148,10 @@ def redact(request: RawRequest, defining: Mapping[str, str] | None = None) -> Re
 
 
 def looks_secret(text: str) -> bool:
-    """Tell whether something in a text has the form of a secret or an identifier."""
-    return _PATTERNS.search(text) is not None
+    """Tell whether something in a text has the form of a secret or an identifier. It takes as long
+    as the text is."""
+    long = (found[0] for found in _LONG.finditer(text))
+    return _PATTERNS.search(text) is not None or any(len(_DIGIT.findall(each)) > 2 for each in long)
 
 
 def code(text: str) -> str:

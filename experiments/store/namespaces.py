@@ -25,6 +25,9 @@ from ldfi.experiments.store.schema import NamespaceRow
 DEFAULT: Final = "default"
 """What the namespace is called that there is without anybody's doing."""
 
+TAKEN: Final = frozenset({DEFAULT, "lock"})
+"""What no other can be called. ``lock``: its file could be the one that leaders lock."""
+
 PATTERN: Final = r"[a-z](-?[a-z0-9]){0,29}"
 """Such a name is part of a token, of a file's name and of a schema's, and can be told from what
 stands beside it there."""
@@ -58,10 +61,11 @@ class Namespace:
 
 def check_name(name: str) -> str:
     """Check that a namespace can be called so, and return it. Raises Invalid."""
-    if name == DEFAULT or len(name) > _MAX_NAME or not re.fullmatch(PATTERN, name):
+    if name in TAKEN or len(name) > _MAX_NAME or not re.fullmatch(PATTERN, name):
         raise Invalid(
             f"{name!r} cannot be the name of a namespace: up to {_MAX_NAME} small letters and "
-            f"digits, with single hyphens between them, from a letter on, and not {DEFAULT!r}"
+            "digits, with single hyphens between them, from a letter on, and not "
+            + " or ".join(map(repr, sorted(TAKEN)))
         )
     return name
 

@@ -8,21 +8,28 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from math import floor
+from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ldfi.experiments.errors import InvalidCalendar
 
 DAY = 86_400
+_FILES: Final = frozenset({"localtime", "posixrules", "Factory"})
+_FOLDERS: Final = ("posix/", "right/")
+"""What lies beside the zones where a system keeps them: another machine reads another thing in it."""
 
 
 def zone(name: str) -> ZoneInfo:
-    """Find the time zone of that IANA name. Raises :class:`InvalidCalendar` for an unknown one."""
+    """Return the time zone of that IANA name. Raises :class:`InvalidCalendar` for an unknown one."""
+    unknown = InvalidCalendar(
+        f"{name!r} is no time zone; give an IANA name such as 'UTC' or 'Europe/Berlin'"
+    )
+    if name in _FILES or name.startswith(_FOLDERS):
+        raise unknown
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError, TypeError) as error:
-        raise InvalidCalendar(
-            f"{name!r} is no time zone; give an IANA name such as 'UTC' or 'Europe/Berlin'"
-        ) from error
+        raise unknown from error
 
 
 def wall(now: float, tz: ZoneInfo) -> datetime:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -205,3 +206,29 @@ def test_what_may_be_a_message_about_somebody_is_not(text: str) -> None:
 )
 def test_names_of_points_have_not_the_form_of_secrets(name: str) -> None:
     assert not looks_secret(name)
+
+
+FORM = re.compile(
+    r"""[^\s@/>]+@[^\s@/>]+ | eyJ[\w-]{5,} | (?:\d[ -]?){13,19}
+    | [0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12} | (?=[0-9a-f]*\d)[0-9a-f]{16,}
+    | \b(?:sk|pk|rk|ghp|gho|ghs|glpat|xox[abposr])[-_]\w{8,} | (?:AKIA|ASIA)\w{12,} | AIza[\w-]{20,}
+    | (?:bearer|basic)\s+\S+ | (?=(?:[A-Za-z+=_-]*\d){3})[A-Za-z0-9+=_-]{20,}""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""The same as one expression, which takes quadratic time."""
+
+
+@settings(max_examples=200)  # of many that have no such form
+@given(
+    st.sampled_from(["abcdef01", "abc1-_", "xyz@./> 12", "abcdefghijk0", "aA1+=_- "]).flatmap(
+        lambda letters: st.text(letters, max_size=60)
+    )
+)
+def test_the_forms_of_secrets_are_found_in_one_pass(text: str) -> None:
+    assert looks_secret(text) is (FORM.search(text) is not None)
+
+
+@pytest.mark.timeout(20)
+def test_a_long_text_takes_as_long_as_it_is() -> None:
+    """Half a megabyte took hours."""
+    assert not looks_secret("a" * 500_000)

@@ -63,7 +63,8 @@ def test_limits_are_those_of_all_where_it_has_none_of_its_own(database: Database
 
 
 @pytest.mark.parametrize(
-    "name", ["", "default", "A", "1a", "a-", "a--b", "a_b", "a.b", "a/../b", "a~", "é", "a" * 31]
+    "name",
+    ["", "default", "lock", "A", "1a", "a-", "a--b", "a_b", "a.b", "a/../b", "a~", "é", "a" * 31],
 )
 def test_a_name_is_part_of_a_token_a_file_and_a_schema(name: str) -> None:
     with pytest.raises(Invalid):

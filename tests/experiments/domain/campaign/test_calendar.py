@@ -218,6 +218,9 @@ def test_a_calendar_is_read_back_as_it_was_written(
     [
         ({"timezone": "Europe"}, "IANA"),
         ({"timezone": "Mars/Olympus"}, "'Mars/Olympus' is no time zone"),
+        ({"timezone": "posixrules"}, "'posixrules' is no time zone"),
+        ({"timezone": "localtime"}, "'localtime' is no time zone"),
+        ({"timezone": "right/UTC"}, "'right/UTC' is no time zone"),
         ({"timezone": "../etc"}, "IANA"),
         ({"timezone": 3}, "3 is no text"),
         ({"days": ["monday"]}, "'monday' is no day; give some of mon"),
