@@ -16,11 +16,11 @@ from ldfi.experiments.errors import InvalidCalendar
 DAY = 86_400
 _FILES: Final = frozenset({"localtime", "posixrules", "Factory"})
 _FOLDERS: Final = ("posix/", "right/")
-"""What lies beside the zones where a system keeps them: another machine reads another thing in it."""
+"""What lies beside the zones where a system keeps them: on another machine it is another thing."""
 
 
 def zone(name: str) -> ZoneInfo:
-    """Return the time zone of that IANA name. Raises :class:`InvalidCalendar` for an unknown one."""
+    """Return the time zone of that IANA name. Raises :class:`InvalidCalendar` for no such one."""
     unknown = InvalidCalendar(
         f"{name!r} is no time zone; give an IANA name such as 'UTC' or 'Europe/Berlin'"
     )
