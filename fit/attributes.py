@@ -21,6 +21,10 @@ LET_THROUGH: Final = "fit.let_through"
 """On the span of a call that came after the first few that a fault was meant for. Where the
 client's own retry made it, the same span also says that the fault fired."""
 
+OUTLIVED: Final = "fit.outlived"
+"""On the span of a call that a fault was meant for and that began when its request had ended: it
+was let through, in either arm."""
+
 EXPERIMENT: Final = "fit.experiment"
 """On the first span of each service that a request under experiment enters: the experiment."""
 

@@ -31,7 +31,7 @@ from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, StatusCode
 
-from ldfi.fit import attributes, runtime
+from ldfi.fit import attributes, request, runtime
 from ldfi.fit.context import ENTRY, FailureContext, Injection
 from ldfi.fit.delay import hang, hang_async
 from ldfi.fit.native import native
@@ -236,8 +236,11 @@ def _strikes(hit: _Hit) -> bool:
     """Count the call, and tell whether anything happens; where nothing does, write what would."""
     span, injection = hit.span, hit.injection
     span.set_attribute(attributes.POINT, hit.name)
-    request = span.get_span_context().trace_id
-    if injection.first and not _occurrences.admits(request, hit.name, injection.first):
+    if request.over(span):
+        span.set_attribute(attributes.OUTLIVED, True)
+        return False
+    trace_id = span.get_span_context().trace_id
+    if injection.first and not _occurrences.admits(trace_id, hit.name, injection.first):
         span.set_attribute(attributes.LET_THROUGH, True)
         return False
     if hit.context.arm == "control":

@@ -18,7 +18,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Link, SpanKind
 from opentelemetry.trace.span import TraceState
 
-from ldfi.fit import arrival, attributes, runtime
+from ldfi.fit import arrival, attributes, request, runtime
 from ldfi.fit.attributes import REACH
 
 if TYPE_CHECKING:
@@ -61,8 +61,10 @@ class Sampler(SdkSampler):
             marks = _marks(parent_context)
             edge = _at_the_edge(parent_context) if kind is SpanKind.SERVER else {}
             if marks is not None:
+                around = trace.get_current_span(parent_context)
+                request.note(around)
                 if not marks and _is_call(kind, attributes):
-                    _announce(trace.get_current_span(parent_context))
+                    _announce(around)
                 return _kept(result, attributes, {**marks, **edge})
             return _with(result, attributes, edge) if edge else result
         except Exception:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import httpcore
+import httpx
 from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -40,6 +42,18 @@ def recording(sampler: Sampler) -> Recorded:
     provider = TracerProvider(sampler=sampler)
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     return Recorded(provider, exporter)
+
+
+class Answering(httpx.HTTPTransport):
+    """A real transport and a real pool, whose network answers at once."""
+
+    def __init__(self, answer: httpx.Response) -> None:
+        super().__init__(trust_env=False)
+        text = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (
+            len(answer.content),
+            answer.content,
+        )
+        self._pool = httpcore.ConnectionPool(network_backend=httpcore.MockBackend([text]))
 
 
 async def _echo(request: Request) -> Response:

@@ -26,6 +26,7 @@ from ldfi.fit import (
     occurrence,
     passage,
     points,
+    request,
     runtime,
     strike,
 )
@@ -38,12 +39,13 @@ from ldfi.fit.clients import httpx_failures
 from ldfi.fit.clients import redis as redis_client
 from ldfi.fit.clients import requests_urllib3 as urllib3_client
 from ldfi.fit.errors import InjectedFault
+from tests.fit.applications import Answering
 from tests.fit.breaking import BrokenInsideError, breaking, functions
 from tests.fit.clients.contract import Requests
 
 POINT = "api>cache:get:home"
 INSIDE = (
-    *(passage, delay, points, runtime, occurrence, keys, failure_context, faults, strike),
+    *(passage, delay, points, request, runtime, occurrence, keys, failure_context, faults, strike),
     *(answers, fault_error, native, notation, httpx_failures),
     *(httpx_client, http_client, urllib3_client, aiohttp_client, redis_client),
 )
@@ -71,7 +73,7 @@ def test_whatever_breaks_inside_the_hosts_call_goes_through(
     answer = httpx.Response(200, text="of the host")
 
     def send() -> int:
-        with httpx.Client(transport=_Answering(answer)) as client:
+        with httpx.Client(transport=Answering(answer)) as client:
             try:
                 return client.get("http://ratings/titles/17", timeout=0.05).status_code
             except httpx.ConnectError:
@@ -80,20 +82,6 @@ def test_whatever_breaks_inside_the_hosts_call_goes_through(
     with requests_made.request(f"{kind}@{point}", delay_ms=20):
         breaking(owner, name, INSIDE, monkeypatch)
         assert send() in {200, 503}  # the fault may have fired, but nothing of ours came out
-
-
-class _Answering(httpx.HTTPTransport):
-    """A real transport and a real pool, whose network answers at once."""
-
-    def __init__(self, answer: httpx.Response) -> None:
-        import httpcore
-
-        super().__init__(trust_env=False)
-        text = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (
-            len(answer.content),
-            answer.content,
-        )
-        self._pool = httpcore.ConnectionPool(network_backend=httpcore.MockBackend([text]))
 
 
 def test_a_failure_that_cannot_be_built_is_not_claimed(
@@ -105,7 +93,7 @@ def test_a_failure_that_cannot_be_built_is_not_claimed(
     monkeypatch.setattr(httpx_client, "SITE", httpx_client.SITE._replace(strike=broken))
     with (
         requests_made.request("error@api>http:GET:ratings/titles/*"),
-        httpx.Client(transport=_Answering(httpx.Response(200, text="host"))) as client,
+        httpx.Client(transport=Answering(httpx.Response(200, text="host"))) as client,
     ):
         assert client.get("http://ratings/titles/17").status_code == 200
     assert requests_made.lineage().fired == frozenset()
