@@ -15,10 +15,12 @@ const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-/
  * Make a request's verified failure context known to all that runs in its name. Changes nothing in
  * the request: what does not verify is ignored here, and taken out only at the edge.
  */
-export function failureContext(request, _response, next) {
+export function failureContext(request, response, next) {
   let found
   try {
     found = servedBy(request)
+    // what it has started may go on, and work for others
+    if (found) response?.once?.('close', () => { found.over = true })
   } catch {
     found = undefined // a fault of ours must never become a fault of the host's
   }

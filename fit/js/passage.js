@@ -7,9 +7,9 @@ import { current, served } from './request.js'
 import { service } from './runtime.js'
 
 /**
- * What a context asks of one call.
- * @typedef {{point: string, injection: import('./context.js').Injection, trace: string|object,
- *   context: import('./context.js').FailureContext}} Aim
+ * What the context of a request asks of one call.
+ * @typedef {{point: string, injection: import('./context.js').Injection,
+ *   context: import('./context.js').FailureContext, request: import('./request.js').Served}} Aim
  *
  * What is to be carried out, with its proof. Whoever is given it ends the proof.
  * @typedef {{injection: import('./context.js').Injection, proof: import('./proof.js').Proof}} Firing
@@ -28,7 +28,7 @@ export function aimed(pointOf) {
     if (!context || name === undefined) return undefined
     const point = pointOf(name)
     const injection = context.injections.get(pointHash(point))
-    return injection && { point, injection, context, trace: served().trace }
+    return injection && { point, injection, context, request: served() }
   } catch {
     return undefined
   }
@@ -40,11 +40,13 @@ export function aimed(pointOf) {
  * @param {Aim} aim
  * @returns {Firing | undefined}
  */
-export function fire({ point, injection, context, trace }) {
+export function fire({ point, injection, context, request }) {
   try {
     const proof = open(point, context.experiment)
     if (!proof) return undefined
-    if (injection.first && !admits(trace, point, injection.first)) {
+    if (request.over) {
+      proof.outlived(injection.kind)
+    } else if (injection.first && !admits(request.trace, point, injection.first)) {
       proof.letThrough(injection.kind)
     } else if (context.arm === 'control') {
       proof.wouldFire(injection.kind)

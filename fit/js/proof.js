@@ -119,6 +119,11 @@ export class Proof {
     this.#publish('let_through', kind)
   }
 
+  outlived(kind) {
+    this.span?.setAttribute('fit.outlived', true)
+    this.#publish('outlived', kind)
+  }
+
   /** @param {{status?: number, type?: string}} [failure] how the call ended, if it failed */
   end(failure) {
     if (!this.#open) return

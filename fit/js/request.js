@@ -2,7 +2,10 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** @typedef {{context: import('./context.js').FailureContext, trace: string|object}} Served */
+/**
+ * `over`: it has been answered. What it started still runs in its name, and works for others.
+ * @typedef {{context: import('./context.js').FailureContext, trace: string|object, over?: boolean}} Served
+ */
 
 /** @type {AsyncLocalStorage<Served | undefined>} */
 const storage = new AsyncLocalStorage()
