@@ -101,8 +101,19 @@ record Told(String caller, String kind, String really, String injected, String f
     return new Told(told.caller, told.kind, told.really, told.injected, kind, fired.size(), root);
   }
 
-  /** What was said of the points that can be reached. */
-  static List<String> reported() {
+  /** What was said of the points that can be reached. It is said after a while: where something fired it is waited for. */
+  static List<String> reported() throws InterruptedException {
+    boolean fired = spans().stream().anyMatch(span -> span.containsKey("fit.fired"));
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+    List<String> reported = reach();
+    while (fired && reported.isEmpty() && System.nanoTime() < end) {
+      Thread.sleep(50);
+      reported = reach();
+    }
+    return reported;
+  }
+
+  private static List<String> reach() {
     return spans().stream().map(span -> span.get("fit.reach")).filter(Objects::nonNull).distinct().toList();
   }
 
