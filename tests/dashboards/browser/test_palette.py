@@ -128,6 +128,7 @@ def test_nothing_sticks_out_and_everybody_can_use_it(
         assert page.evaluate(NOTHING_STICKS_OUT)
         assert not axe.grave_violations(page, axe_core)
         page.keyboard.press("Escape")
+        expect(page.locator("#palette")).to_be_hidden()
         page.locator("body").press("?")
         expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
         assert page.evaluate(NOTHING_STICKS_OUT)
