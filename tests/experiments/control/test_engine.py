@@ -58,6 +58,7 @@ def test_edges_and_record_know_for_how_long_contexts_hold(db: Database) -> None:
     world = a_world(db)
     campaign = start(world, replace(QUICK, patience=40.0))
     world.until_armed()
+    world.step()
     (rule,) = world.edges[0].lease.rules
     assert rule.patience == 40.0
     (row,) = experiments_of(db)
