@@ -105,6 +105,7 @@ class ControlPlane:
         control: float = 0.0,
         members: int | None = None,
         delay: float = 10.0,
+        patience: float = 0.0,
     ) -> str:
         """Arm faults, beside what is armed already; returns the experiment's name.
 
@@ -113,7 +114,8 @@ class ControlPlane:
         none of the ``others`` (of all the rest, about half), or else the share ``treatment`` of
         all devices; ``control`` is the share of the control arm. A device is in one experiment at
         a time: the one that was armed first. ``members``: how many devices each edge may treat.
-        ``delay``: seconds that a ``delay`` lasts.
+        ``delay``: seconds that a ``delay`` lasts. ``patience``: seconds that a context holds at
+        least.
 
         Raises ValueError for what is no fault or no request, and for more than 12 named devices.
         """
@@ -133,6 +135,7 @@ class ControlPlane:
             delay_ms=max(1, round(delay * 1000)),
             members=members,
             yields_to=tuple(each.claim for each in self._rules),
+            patience=patience,
         )
         self.put(*self._rules, rule)
         return experiment

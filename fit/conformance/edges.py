@@ -93,15 +93,19 @@ def devices_fall_where_the_vectors_say(host: Host) -> Problems:
 
 def what_is_stamped_is_what_the_rule_says(host: Host) -> Problems:
     """Stamp requests of the class alone, in either arm, with the rule's faults."""
-    for arm, treatment, control in (("treatment", 1.0, 0.0), ("control", 0.0, 1.0)):
+    for arm, treatment, patience in (("treatment", 1.0, 0.0), ("control", 0.0, 40.0)):
         with _edge(host) as (plane, front):
-            experiment = plane.arm(FAULT, on=TITLES, treatment=treatment, control=control)
+            experiment = plane.arm(
+                FAULT, on=TITLES, treatment=treatment, control=1 - treatment, patience=patience
+            )
             front.hold(plane)
             context = front.ask("d1", "/titles/17?page=2", "a=b")
             if context is None or (context.experiment, context.arm) != (experiment, arm):
                 yield f"{arm}: {context}"
-            elif context.expires > time.time() + plane.lease + 1.1:
+            elif context.expires > time.time() + max(plane.lease, patience) + 1.1:
                 yield f"{arm}: it expires later than the lease: {context}"
+            elif context.expires < time.time() + patience - 1:
+                yield f"{arm}: it expires earlier than the rule asks: {context}"
             elif [each.kind for each in context.injections.values()] != [FAULT.kind]:
                 yield f"{arm}: {context}"
             for device, path in (("d1", "/basket"), ("d1", "/titles/17/x"), ("", "/titles/17")):

@@ -81,10 +81,11 @@ export class Edge {
   /**
    * Sign once per experiment, arm and lease; once per request only where lengths are drawn. A context expires by
    * the wall clock, for it is read on other machines; what is left of the lease is measured by the steady one.
+   * It holds for longer than the lease where the rule asks for that.
    */
   #stamp(keys, held, rule, arm, device) {
     const { experiment, faults, delayMs, salt } = rule
-    const expires = Math.ceil(Date.now() / 1000 + held.ends - steady())
+    const expires = Math.ceil(Date.now() / 1000 + Math.max(held.ends - steady(), rule.patience))
     const what = { experiment, arm, expires, faults, delayMs }
     if (rule.draws) return encode(keys, { ...what, lot: `${salt}\n${device}\n${this.#lots++}` })
     if (this.#signed.held !== held || this.#signed.contexts.size >= REMEMBERED) {

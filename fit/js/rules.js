@@ -14,16 +14,17 @@ export const MAX_LEASE_SECONDS = 60
 const EXPERIMENT = /^[A-Za-z0-9_-]{1,64}$/
 const MAX_VERSION = 64
 const MAX_DELAY_MS = 9_999_999
+const MAX_PATIENCE_SECONDS = 120
 
 /** An answer of the control plane that is not understood. */
 export class MalformedRules extends Error {}
 
 /**
  * One armed experiment. `members`: how many distinct devices this edge may treat, in all; null is no limit.
- * `draws`: a length is drawn anew for each request.
+ * `draws`: a length is drawn anew for each request. `patience`: seconds for which a context holds at least.
  * @typedef {{experiment: string, salt: string, predicate: import('./predicate.js').Condition[],
  *   claim: import('./allocation.js').Claim, faults: import('./faults.js').Fault[], delayMs: number,
- *   members: number | null, yieldsTo: import('./allocation.js').Claim[], draws: boolean}} Rule
+ *   members: number | null, yieldsTo: import('./allocation.js').Claim[], draws: boolean, patience: number}} Rule
  */
 
 /**
@@ -120,11 +121,12 @@ export function leaseOf(text) {
 
 function ruleOf(data) {
   check(isObject(data), 'a rule')
-  const { experiment, predicate, faults, delay_ms: delayMs, members = null } = data
+  const { experiment, predicate, faults, delay_ms: delayMs, members = null, patience = 0 } = data
   check(typeof experiment === 'string' && EXPERIMENT.test(experiment), 'experiment')
   check(Array.isArray(predicate) && predicate.every(isObject), 'predicate')
   check(Array.isArray(faults) && faults.every((each) => typeof each === 'string'), 'faults')
   check(isCount(delayMs, MAX_DELAY_MS), 'delay_ms')
+  check(isNumber(patience, MAX_PATIENCE_SECONDS), 'patience')
   check(members === null || isCount(members, Infinity), 'members')
   const named = faults.map(faultOf)
   check(!named.includes(undefined), 'a fault')
@@ -140,6 +142,7 @@ function ruleOf(data) {
     members,
     yieldsTo: yieldsTo.map(sharesOf),
     draws: named.some(({ kind }) => draws(kind)),
+    patience,
   }
 }
 

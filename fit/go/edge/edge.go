@@ -200,9 +200,9 @@ func (h *held) choose(device mark, has func(map[string]bool) features) (claimed,
 
 // sign signs once per experiment, arm and lease; once per request only where lengths are drawn. A context
 // expires by the wall clock, for it is read on other machines; what is left of the lease is measured by the
-// steady one.
+// steady one. It holds for longer than the lease where the rule asks for that.
 func (e *Edge) sign(held *held, chosen claimed, device string) (string, error) {
-	left := held.ends - steady()
+	left := max(held.ends-steady(), chosen.rule.patience)
 	what := stamp{
 		experiment: chosen.rule.experiment, arm: chosen.arm, faults: chosen.rule.faults, longest: chosen.rule.delay,
 		expires: int64(math.Ceil(float64(time.Now().Add(left).UnixMilli()) / 1000)),

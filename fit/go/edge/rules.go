@@ -17,6 +17,8 @@ import (
 const (
 	// maxLease is how long injection may outlive the control plane; a longer lease is cut to it.
 	maxLease = time.Minute
+	// maxPatience is how long a context may be asked to hold.
+	maxPatience = 2 * time.Minute
 
 	maxVersion = 64 // characters
 	maxDelay   = 9_999_999
@@ -35,9 +37,10 @@ type rule struct {
 	claim      claim
 	yieldsTo   []claim
 	faults     []fault
-	delay      int64  // the longest that a call may hang, in milliseconds
-	members    *int64 // how many distinct devices this edge may treat, in all; nil is no limit
-	draws      bool   // a length is drawn anew for each request
+	delay      int64         // the longest that a call may hang, in milliseconds
+	members    *int64        // how many distinct devices this edge may treat, in all; nil is no limit
+	draws      bool          // a length is drawn anew for each request
+	patience   time.Duration // a context holds for so long at least
 }
 
 // A lease is rules, and how long they hold.
@@ -110,6 +113,7 @@ type (
 		Delay      *int64          `json:"delay_ms"`
 		Members    *int64          `json:"members"`
 		YieldsTo   []sharesText    `json:"yields_to"`
+		Patience   float64         `json:"patience"`
 	}
 	conditionText struct {
 		Feature *string         `json:"feature"`
@@ -180,12 +184,17 @@ func (r ruleText) read() (rule, error) {
 		return rule{}, errors.New("delay_ms")
 	case r.Members != nil && *r.Members < 0:
 		return rule{}, errors.New("members")
+	case r.Patience < 0 || r.Patience > maxPatience.Seconds():
+		return rule{}, errors.New("patience")
 	}
 	own, err := r.claim()
 	if err != nil {
 		return rule{}, err
 	}
-	made := rule{experiment: *r.Experiment, salt: *r.Salt, claim: own, delay: *r.Delay, members: r.Members}
+	made := rule{
+		experiment: *r.Experiment, salt: *r.Salt, claim: own, delay: *r.Delay, members: r.Members,
+		patience: time.Duration(r.Patience * float64(time.Second)),
+	}
 	for _, each := range r.YieldsTo {
 		one, err := each.claim()
 		if err != nil {

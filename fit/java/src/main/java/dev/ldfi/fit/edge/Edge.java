@@ -176,11 +176,11 @@ public final class Edge {
 
   /**
    * Signs once per experiment, arm and lease; once per request only where lengths are drawn. A context expires by the
-   * wall clock, for it is read on other machines.
+   * wall clock, for it is read on other machines. It holds for longer than the lease where the rule asks for that.
    */
   private String sign(Held held, Lease.Claimed chosen, String device) throws Refused {
     Rule rule = chosen.rule;
-    long expires = (System.currentTimeMillis() + held.ends.left() + 999) / 1000;
+    long expires = (System.currentTimeMillis() + Math.max(held.ends.left(), rule.patience) + 999) / 1000;
     String lot = rule.draws ? rule.salt + "\n" + device + "\n" + lots.incrementAndGet() : "";
     String what = rule.experiment + " " + chosen.arm + " " + expires;
     String known = rule.draws ? null : held.signed(what);

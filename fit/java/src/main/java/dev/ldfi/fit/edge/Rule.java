@@ -19,6 +19,10 @@ final class Rule {
   final boolean draws;
 
   final List<Condition> predicate;
+
+  /** For how many milliseconds a context holds at least. */
+  final long patience;
+
   private final Claim claim;
   private final List<Claim> yieldsTo;
 
@@ -30,7 +34,8 @@ final class Rule {
       List<Condition> predicate,
       List<PlannedFault> faults,
       long delay,
-      Long members) {
+      Long members,
+      double patience) {
     this.experiment = experiment;
     this.salt = salt;
     this.claim = claim;
@@ -39,6 +44,7 @@ final class Rule {
     this.faults = faults;
     this.delay = delay;
     this.members = members;
+    this.patience = (long) (patience * 1000);
     this.draws = faults.stream().anyMatch(fault -> fault.lengths != null);
   }
 

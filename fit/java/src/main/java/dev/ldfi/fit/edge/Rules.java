@@ -13,6 +13,7 @@ import java.util.regex.Pattern;
 final class Rules {
   /** Seconds that injection may outlive the control plane; a longer lease is cut to it. */
   static final double MAX_LEASE = 60;
+  private static final double MAX_PATIENCE = 120;
 
   private static final int MAX_VERSION = 64; // characters
   private static final long MAX_DELAY = 9_999_999; // milliseconds
@@ -55,7 +56,8 @@ final class Rules {
         predicate(said.get("predicate")),
         each(said.get("faults"), fault -> PlannedFault.parse(as(String.class, fault))),
         count(said.get("delay_ms"), MAX_DELAY),
-        said.get("members") == null ? null : (Long) count(said.get("members"), Long.MAX_VALUE));
+        said.get("members") == null ? null : (Long) count(said.get("members"), Long.MAX_VALUE),
+        said.get("patience") == null ? 0 : number(said.get("patience"), MAX_PATIENCE));
   }
 
   private static Claim claim(Object of) {
