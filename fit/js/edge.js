@@ -7,7 +7,7 @@
  */
 
 import { markOf } from './allocation.js'
-import { contextWith, isSeen, markArrival, runIn } from './arrival.js'
+import { isSeen, markArrival, runWith } from './arrival.js'
 import { MAX_HEADER, values, withEntry, without } from './baggage.js'
 import { chosen } from './chosen.js'
 import { steady } from './clock.js'
@@ -15,6 +15,7 @@ import { failureContext, scenarioOf } from './express.js'
 import { chosenFeatures, featuresOf } from './features.js'
 import { LocalHalt } from './halt.js'
 import { RulesPoll } from './poll.js'
+import { carries, standAtEdge } from './propagation.js'
 import { chosenOf } from './rules.js'
 import { signingKeys, verify } from './runtime.js'
 import { encode } from './signing.js'
@@ -125,14 +126,13 @@ export function standing(edgeOf) {
       decided = undefined
     }
     const goOn = (decision) => {
-      let around
       try {
         admit(edge, request, decision)
-        around = contextWith(request.headers.baggage ?? '')
       } catch {
         replace(request, '')
       }
-      runIn(around, () => failureContext(request, response, next)) // what was read before is forgotten
+      // what was read before is forgotten
+      runWith(request.headers.baggage ?? '', () => failureContext(request, response, next))
     }
     if (decided instanceof Promise) decided.then((decision) => process.nextTick(goOn, decision)) // it may throw
     else goOn(decided)
@@ -149,11 +149,14 @@ let own
 export const edge = standing(() => (own ??= new Edge(RulesPoll.fromEnvironment())))
 
 function decisionOn(edge, request) {
+  cleanTrailers(request)
   const { baggage: inbound = '', [DEVICE]: device = '' } = request.headers
   return edge.onward(inbound, device, (wanted) => featuresOf(described(request), wanted))
 }
 
 function admit(edge, request, { header, again }) {
+  standAtEdge()
+  carries(undefined) // unless the reader finds what is left
   if (header !== (request.headers.baggage ?? '')) replace(request, header)
   if (signingKeys()) {
     markArrival(edge.told.size ? chosenFeatures(Object.entries(request.headers), edge.told) : [], again)
@@ -168,10 +171,35 @@ function described({ method, url, originalUrl = url, headers }) {
   return { method, path: path || '/', query, headers: Object.entries(headers) }
 }
 
+/**
+ * Have the trailers come without an entry of ours: a proxy may send them on. Their number stays, by which Node reads
+ * them.
+ */
+function cleanTrailers(request) {
+  const clean = (raw) => {
+    for (let at = 0; at < raw.length; at += 2) {
+      if (raw[at].toLowerCase() === 'baggage') raw[at + 1] = without(raw[at + 1])
+    }
+  }
+  if (request.httpVersionMajor === 2) {
+    request.stream.once('trailers', () => {
+      clean(request.rawTrailers)
+      if (request.trailers.baggage) request.trailers.baggage = without(String(request.trailers.baggage))
+    })
+  } else if ('transfer-encoding' in request.headers) {
+    let raw = request.rawTrailers
+    clean(raw)
+    const set = (lines) => clean(raw = lines)
+    Object.defineProperty(request, 'rawTrailers', { configurable: true, enumerable: true, get: () => raw, set })
+  }
+}
+
 function replace(request, header) {
-  const { headers } = request
-  if (header) headers.baggage = header
-  else delete headers.baggage
+  const { headers, headersDistinct } = request // Node makes the latter of the raw ones, when it is first read
+  for (const [all, value] of [[headers, header], [headersDistinct ?? {}, [header]]]) {
+    if (header) all.baggage = value
+    else delete all.baggage
+  }
   if (header && headers.connection) headers.connection = spared(headers.connection)
   const raw = request.rawHeaders ?? []
   const kept = []
@@ -180,7 +208,7 @@ function replace(request, header) {
     if (name !== 'baggage') kept.push(raw[at], header && name === 'connection' ? spared(raw[at + 1]) : raw[at + 1])
   }
   if (header) kept.push('baggage', header)
-  request.rawHeaders = kept
+  raw.splice(0, raw.length, ...kept)
 }
 
 /** What Connection lists less baggage: a proxy further in would take it out, and clients do not decide on that. */

@@ -5,7 +5,8 @@ import { createHash } from 'node:crypto'
 import { find } from './baggage.js'
 import { hookLoaded } from './late.js'
 import { mark } from './proof.js'
-import { within } from './request.js'
+import { carries } from './propagation.js'
+import { listensFor, within } from './request.js'
 import { reaches } from './reach.js'
 import { verify } from './runtime.js'
 
@@ -16,26 +17,39 @@ const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-/
  * the request: what does not verify is ignored here, and taken out only at the edge.
  */
 export function failureContext(request, response, next) {
+  readRequest(request.headers, [request, response], (over) => response?.once?.('close', over), next)
+}
+
+/**
+ * Serve a request of any protocol, by its headers.
+ * @param {{baggage?: string, traceparent?: string}} headers
+ * @param {(import('node:events').EventEmitter | undefined)[]} emitters whose listeners work for the request
+ * @param {(over: () => void) => void} ends is told what to call when it has been answered
+ * @param {() => void} next
+ */
+export function readRequest(headers, emitters, ends, next) {
   let found
   try {
-    found = servedBy(request)
+    found = servedBy(headers)
+    for (const each of emitters) listensFor(each, found)
     // what it has started may go on, and work for others
-    if (found) response?.once?.('close', () => { found.over = true })
+    if (found) ends(() => { found.over = true })
+    if (found) carries(found)
   } catch {
     found = undefined // a fault of ours must never become a fault of the host's
   }
   within(found, next)
 }
 
-function servedBy(request) {
-  const header = request.headers.baggage
+function servedBy(headers) {
+  const header = headers.baggage
   const value = header && find(header)
   const context = value ? verify(value) : undefined
   if (!context) return undefined
   reaches(...hookLoaded())
   mark(context)
-  const trace = TRACEPARENT.exec(request.headers.traceparent ?? '')
-  return { context, trace: trace ? trace[1] : {} }
+  const trace = TRACEPARENT.exec(headers.traceparent ?? '')
+  return { context, value, trace: trace ? trace[1] : {} }
 }
 
 /**

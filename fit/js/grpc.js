@@ -9,7 +9,7 @@
 import { AsyncResource } from 'node:async_hooks'
 
 import { refused } from './connection.js'
-import { failureContext } from './express.js'
+import { readRequest } from './express.js'
 import { aimed, fire } from './passage.js'
 import { rpcPoint } from './points.js'
 import { served } from './request.js'
@@ -41,7 +41,15 @@ function readRequests(prototype) {
     const within = (call, callback) => {
       const header = (named) => call.metadata.get(named).join(',')
       const headers = { baggage: header('baggage'), traceparent: header('traceparent') }
-      failureContext({ headers }, undefined, () => handler(call, callback))
+      let answered = callback
+      const ends = (over) => {
+        for (const event of ['cancelled', 'finish']) call.once(event, over)
+        answered = callback && ((...answer) => {
+          over()
+          callback(...answer)
+        })
+      }
+      readRequest(headers, [call], ends, () => handler(call, answered))
     }
     return register.call(this, name, within, ...rest)
   }
