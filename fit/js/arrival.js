@@ -35,11 +35,11 @@ export function markArrival(features, again) {
  * @param {string | undefined} value undefined: with none
  */
 export function withOurs(context, value) {
-  const before = api.propagation.getBaggage(context) ?? api.propagation.createBaggage()
-  const foreign = before.getAllEntries().map(([name]) => name).filter((name) => name.trim().toLowerCase() === ENTRY)
-  if (!foreign.length && value === undefined) return context
-  const cleaned = before.removeEntries(...foreign)
-  return api.propagation.setBaggage(context, value === undefined ? cleaned : cleaned.setEntry(ENTRY, { value }))
+  const entries = api.propagation.getBaggage(context)?.getAllEntries() ?? []
+  const others = entries.filter(([name]) => name.trim().toLowerCase() !== ENTRY)
+  if (others.length === entries.length && value === undefined) return context
+  const ours = value === undefined ? [] : [[ENTRY, { value }]] // the first, where no limit on entries cuts it off
+  return api.propagation.setBaggage(context, api.propagation.createBaggage(Object.fromEntries([...ours, ...others])))
 }
 
 /** Run work, and all that it begins, with the entry of ours that this header has, and with no other. */

@@ -15,7 +15,7 @@ import { failureContext, scenarioOf } from './express.js'
 import { chosenFeatures, featuresOf } from './features.js'
 import { LocalHalt } from './halt.js'
 import { RulesPoll } from './poll.js'
-import { carries, standAtEdge } from './propagation.js'
+import { carryNothing } from './propagation.js'
 import { chosenOf } from './rules.js'
 import { signingKeys, verify } from './runtime.js'
 import { encode } from './signing.js'
@@ -127,6 +127,7 @@ export function standing(edgeOf) {
     }
     const goOn = (decision) => {
       try {
+        carryNothing() // unless the reader finds something in what is left
         admit(edge, request, decision)
       } catch {
         replace(request, '')
@@ -155,8 +156,6 @@ function decisionOn(edge, request) {
 }
 
 function admit(edge, request, { header, again }) {
-  standAtEdge()
-  carries(undefined) // unless the reader finds what is left
   if (header !== (request.headers.baggage ?? '')) replace(request, header)
   if (signingKeys()) {
     markArrival(edge.told.size ? chosenFeatures(Object.entries(request.headers), edge.told) : [], again)

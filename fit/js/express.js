@@ -32,9 +32,10 @@ export function readRequest(headers, emitters, ends, next) {
   try {
     found = servedBy(headers)
     for (const each of emitters) listensFor(each, found)
-    // what it has started may go on, and work for others
-    if (found) ends(() => { found.over = true })
-    if (found) carries(found)
+    if (found) {
+      ends(() => { found.over = true }) // what it has started may go on, and work for others
+      carries(found)
+    }
   } catch {
     found = undefined // a fault of ours must never become a fault of the host's
   }

@@ -44,15 +44,15 @@ export function mayReach(host, text = process.env.FIT_HOSTS) {
 }
 
 /**
- * A `baggage` header as it may go to these hosts: the very same, or less our entry.
+ * A `baggage` header as it may go to some hosts: the very same, or less our entry.
  * @param {string} header
- * @param {string[]} hosts
- * @param {string} [authorization]
+ * @param {() => string[]} hosts asked only where there is such an entry
+ * @param {() => string | undefined} authorization the header of this name
  */
-export function passing(header, hosts, authorization = '') {
+export function passing(header, hosts, authorization = () => undefined) {
   const left = without(header)
-  if (left === header || SIGNED.test(authorization.trim())) return header
-  return hosts.every((host) => mayReach(host)) ? header : left
+  if (left === header || SIGNED.test(authorization()?.trim())) return header
+  return hosts().every((host) => mayReach(host)) ? header : left
 }
 
 /** The hosts that see a call: the one that is asked, and the one that a proxy is asked for by the whole URL. */

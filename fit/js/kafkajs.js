@@ -30,7 +30,7 @@ export function hookKafkajs(library) {
 
 /** What is produced, its messages without a context of ours: the broker is a stranger. */
 function withheld({ topicData, ...rest }, host) {
-  const pass = (value) => passing(String(value), [host])
+  const pass = (value) => passing(String(value), () => [host])
   const clean = ({ headers, ...message }) => (
     headers?.baggage ? { ...message, headers: { ...headers, baggage: [headers.baggage].flat().map(pass) } }
       : { ...message, headers })

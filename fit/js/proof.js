@@ -37,7 +37,7 @@ export function open(point, experiment) {
 }
 
 /** Whether a span is a call's own: its instrumentation ends it, and says how the call went. */
-function isCall(span) {
+export function isCall(span) {
   return [api.SpanKind.CLIENT, api.SpanKind.PRODUCER].includes(span?.kind)
 }
 

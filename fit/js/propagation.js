@@ -8,12 +8,15 @@
 
 import { withOurs } from './arrival.js'
 import { api } from './found.js'
-import { rpcSpan } from './proof.js'
+import { isCall, rpcSpan } from './proof.js'
+import { misses } from './reach.js'
 import { sending } from './request.js'
 
 /** Where OpenTelemetry's API keeps what is registered, for every copy of it. */
 const REGISTERED = Symbol.for('opentelemetry.js.api.1')
 const HOOKED = Symbol.for('fit.propagation')
+/** Instrumentations whose calls are sent to hosts that are looked at: see withhold.js, kafkajs.js. */
+const KNOWN = new Set(['http', 'undici', 'grpc', 'kafkajs'])
 
 /** @type {WeakMap<object, import('./request.js').Served | null>} span of a request → what it carries, null: nothing */
 const decided = new WeakMap()
@@ -21,17 +24,18 @@ let standing = false // whether an edge is in this process: what nobody decided 
 
 /**
  * Keep of the request being served what it carries on.
- * @param {import('./request.js').Served | undefined} served
+ * @param {import('./request.js').Served | null} served null: nothing
  */
 export function carries(served) {
   const span = rpcSpan()
-  if (span) decided.set(span, served ?? null)
+  if (span) decided.set(span, served)
   if (api) hook(globalThis[REGISTERED]?.propagation)
 }
 
-/** Let nothing out of this process that no edge or reader here has seen. */
-export function standAtEdge() {
+/** Keep of a request at the edge that it carries nothing on, as whatever no edge or reader here has seen. */
+export function carryNothing() {
   standing = true
+  carries(null)
 }
 
 function hook(propagator) {
@@ -45,6 +49,7 @@ function hook(propagator) {
 
 function allowed(context) {
   try {
+    if (isUnknown(api.trace.getSpan(context))) return withOurs(context, undefined)
     const span = rpcSpan(context)
     const request = span ? decided.get(span) : sending()
     if (request === undefined && !standing) return context
@@ -52,4 +57,14 @@ function allowed(context) {
   } catch {
     return context // one that is not of this API
   }
+}
+
+/** Whether a call is of a library that OpenTelemetry instruments and nobody here knows, which is told of. */
+function isUnknown(call) {
+  if (!isCall(call)) return false
+  const { name } = call.instrumentationScope ?? call.instrumentationLibrary ?? {}
+  const [, library] = /\binstrumentation-(.+)$/.exec(name) ?? []
+  if (library === undefined || KNOWN.has(library)) return false
+  misses(library)
+  return true
 }

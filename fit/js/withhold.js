@@ -38,8 +38,8 @@ function hookHttp1(prototype) {
 
 /** The head of a request as it may go to its host. */
 function head({ _header: written, host, path, socketPath }) {
-  const hosts = hostsOf(socketPath ? 'localhost' : host, path)
-  const [, authorization] = /\r\nauthorization:([^\r]*)/i.exec(written) ?? []
+  const hosts = () => hostsOf(socketPath ? 'localhost' : host, path)
+  const authorization = () => /\r\nauthorization:([^\r]*)/i.exec(written)?.[1]
   return written.replace(/\r\n(baggage): *([^\r]*)/gi, (line, name, header) => {
     const left = passing(header, hosts, authorization)
     if (left === header) return line
@@ -50,12 +50,12 @@ function head({ _header: written, host, path, socketPath }) {
 /** Of a request of undici, which is about to be sent: what it has, and what instrumentation is about to add. */
 function guardUndici(request) {
   const { addHeader, headers } = request
-  const hosts = hostsOf(new URL(request.origin).hostname, request.path)
-  const valueOf = (name) => {
-    const at = headers.findIndex?.((each, n) => n % 2 === 0 && String(each).toLowerCase() === name)
-    return at >= 0 ? String(headers[at + 1]) : undefined
+  const hosts = () => hostsOf(new URL(request.origin).hostname, request.path)
+  const authorization = () => {
+    const at = headers.findIndex((each, n) => n % 2 === 0 && String(each).toLowerCase() === 'authorization')
+    return at < 0 ? undefined : String(headers[at + 1])
   }
-  const pass = (value) => passing(String(value), hosts, valueOf('authorization'))
+  const pass = (value) => passing(String(value), hosts, authorization)
   for (let at = 0; at < headers.length; at += 2) {
     if (String(headers[at]).toLowerCase() === 'baggage') headers[at + 1] = [headers[at + 1]].flat().map(pass).join(',')
   }
@@ -70,7 +70,7 @@ function hookHttp2() {
     const session = connect.call(this, authority, ...given)
     const { request } = session
     session.request = function (headers, ...more) {
-      return request.call(this, fields(headers, new URL(authority).hostname), ...more)
+      return request.call(this, fields(headers, () => new URL(authority).hostname), ...more)
     }
     return session
   }
@@ -81,9 +81,9 @@ function hookHttp2() {
 function fields(headers, host) {
   const name = Object.keys(headers ?? {}).find((each) => each.toLowerCase() === 'baggage')
   if (name === undefined) return headers
-  const [, asked = host] = /^(\[.*\]|[^:]*)(?::\d+)?$/.exec(headers[':authority'] ?? host) ?? []
+  const asked = () => /^(\[.*\]|[^:]*)(?::\d+)?$/.exec(headers[':authority'] ?? host())?.[1] ?? ''
   const written = [headers[name]].flat().join(',')
-  const left = passing(written, [host, asked], headers.authorization)
+  const left = passing(written, () => [host(), asked()], () => headers.authorization)
   if (left === written) return headers
   const { [name]: _, ...rest } = headers
   return left ? { ...rest, [name]: left } : rest
