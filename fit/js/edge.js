@@ -11,7 +11,7 @@ import { isSeen, markArrival, runWith } from './arrival.js'
 import { MAX_HEADER, values, withEntry, without } from './baggage.js'
 import { chosen } from './chosen.js'
 import { steady } from './clock.js'
-import { failureContext, scenarioOf } from './express.js'
+import { failureContext, scenarioOf, standsAt } from './express.js'
 import { chosenFeatures, featuresOf } from './features.js'
 import { LocalHalt } from './halt.js'
 import { RulesPoll } from './poll.js'
@@ -127,6 +127,7 @@ export function standing(edgeOf) {
     }
     const goOn = (decision) => {
       try {
+        standsAt(request)
         carryNothing() // unless the reader finds something in what is left
         admit(edge, request, decision)
       } catch {

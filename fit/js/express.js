@@ -20,6 +20,20 @@ export function failureContext(request, response, next) {
   readRequest(request.headers, [request, response], (over) => response?.once?.('close', over), next)
 }
 
+/** Servers at which an edge stands. @type {WeakSet<object>} */
+const edges = new WeakSet()
+
+/** Note that the server of this request is an edge. */
+export function standsAt(request) {
+  const { server } = request.socket ?? {}
+  if (server) edges.add(server)
+}
+
+/** Whether contexts of requests to a server are for its edge alone to read. */
+export function hasEdge(server) {
+  return edges.has(server)
+}
+
 /**
  * Serve a request of any protocol, by its headers.
  * @param {{baggage?: string, traceparent?: string}} headers

@@ -46,6 +46,7 @@ WAYS.later = (request, response) => {
   return {}
 }
 WAYS.left = () => left
+WAYS.early = ({ early }) => early
 
 const asked = (request, response) => WAYS[request.headers['x-way']](request, response)
 
@@ -55,7 +56,10 @@ const FRAMEWORKS = {
   })),
   express: () => {
     const app = require('express')()
-    app.use((request, response, go) => go())
+    app.use(async (request, response, go) => {
+      if (request.headers['x-way'] === 'early') request.early = await got() // before the edge
+      go()
+    })
     app.use(edge)
     app.use((request, response, go) => setImmediate(go))
     app.all('/titles/:id', async (request, response) => response.json(await asked(request, response)))
