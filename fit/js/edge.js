@@ -127,8 +127,8 @@ export function standing(edgeOf) {
     }
     const goOn = (decision) => {
       try {
-        standsAt(request)
         carryNothing() // unless the reader finds something in what is left
+        standsAt(request)
         admit(edge, request, decision)
       } catch {
         replace(request, '')

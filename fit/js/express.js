@@ -25,7 +25,7 @@ const edges = new WeakSet()
 
 /** Note that the server of this request is an edge. */
 export function standsAt(request) {
-  const { server } = request.socket ?? {}
+  const server = request.httpVersionMajor === 1 ? request.socket?.server : undefined
   if (server) edges.add(server)
 }
 

@@ -8,6 +8,7 @@ import http from 'node:http'
 import http2 from 'node:http2'
 import { syncBuiltinESMExports } from 'node:module'
 
+import { values, without } from './baggage.js'
 import { hostsOf, passing } from './hosts.js'
 
 const HOOKED = Symbol.for('fit.withhold')
@@ -55,12 +56,19 @@ function guardUndici(request) {
     const at = headers.findIndex((each, n) => n % 2 === 0 && String(each).toLowerCase() === 'authorization')
     return at < 0 ? undefined : String(headers[at + 1])
   }
-  const pass = (value) => passing(String(value), hosts, authorization)
+  let carried = false
+  const pass = (value) => {
+    const left = carried ? without(String(value)) : passing(String(value), hosts, authorization)
+    carried ||= values(left).length > 0 // where it is copied by hand and added as well: of two entries none would count
+    return left
+  }
   for (let at = 0; at < headers.length; at += 2) {
     if (String(headers[at]).toLowerCase() === 'baggage') headers[at + 1] = [headers[at + 1]].flat().map(pass).join(',')
   }
   request.addHeader = function (name, value) {
-    return addHeader.call(this, name, name.toLowerCase() === 'baggage' ? pass(value) : value)
+    if (name.toLowerCase() !== 'baggage') return addHeader.call(this, name, value)
+    const left = pass(value)
+    return left ? addHeader.call(this, name, left) : this
   }
 }
 

@@ -93,7 +93,7 @@ async function eventually(holds) {
   for (const deadline = Date.now() + 20_000; !await holds(); await pause(20)) assert.ok(Date.now() < deadline)
 }
 
-const WAYS = ['http', 'fetch', 'undici', 'end', 'timer']
+const WAYS = ['http', 'fetch', 'undici', 'end', 'timer', 'forwarded']
 /** Of another device, for what the edge itself asks: an edge that obeyed it would have no answer. */
 const foreign = () => contextOf([['e', `api>http:GET:${next.slice('http://'.length)}/titles/*`]], {
   experiment: scenarioOf('another'),

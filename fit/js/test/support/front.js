@@ -35,6 +35,7 @@ const WAYS = {
     const raw = request.rawTrailers
     return got({ ...request.trailers, [raw[0] ?? 'x-none']: raw[1] ?? '' })
   },
+  forwarded: async ({ headers: { baggage } }) => (await fetch(next, { headers: baggage ? { baggage } : {} })).json(),
   copied: ({ headers, headersDistinct, rawHeaders }) => {
     const at = rawHeaders.findIndex((name, n) => n % 2 === 0 && name.toLowerCase() === 'baggage')
     return got({ baggage: [headers.baggage, headersDistinct.baggage, rawHeaders[at + 1]].flat().filter(Boolean) })
