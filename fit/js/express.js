@@ -17,7 +17,8 @@ const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-/
  * the request: what does not verify is ignored here, and taken out only at the edge.
  */
 export function failureContext(request, response, next) {
-  readRequest(request.headers, [request, response], (over) => response?.once?.('close', over), next)
+  const isAnswered = () => Boolean(response?.writableEnded || response?.closed || response?.destroyed)
+  readRequest(request.headers, [request, response], isAnswered, next)
 }
 
 /** Servers at which an edge stands. @type {WeakSet<object>} */
@@ -38,25 +39,22 @@ export function hasEdge(server) {
  * Serve a request of any protocol, by its headers.
  * @param {{baggage?: string, traceparent?: string}} headers
  * @param {(import('node:events').EventEmitter | undefined)[]} emitters whose listeners work for the request
- * @param {(over: () => void) => void} ends is told what to call when it has been answered
+ * @param {() => boolean} isOver whether it has been answered
  * @param {() => void} next
  */
-export function readRequest(headers, emitters, ends, next) {
+export function readRequest(headers, emitters, isOver, next) {
   let found
   try {
-    found = servedBy(headers)
+    found = servedBy(headers, isOver)
     for (const each of emitters) listensFor(each, found)
-    if (found) {
-      ends(() => { found.over = true }) // what it has started may go on, and work for others
-      carries(found)
-    }
+    if (found) carries(found)
   } catch {
     found = undefined // a fault of ours must never become a fault of the host's
   }
   within(found, next)
 }
 
-function servedBy(headers) {
+function servedBy(headers, isOver) {
   const header = headers.baggage
   const value = header && find(header)
   const context = value ? verify(value) : undefined
@@ -64,7 +62,7 @@ function servedBy(headers) {
   reaches(...hookLoaded())
   mark(context)
   const trace = TRACEPARENT.exec(headers.traceparent ?? '')
-  return { context, value, trace: trace ? trace[1] : {} }
+  return { context, value, trace: trace ? trace[1] : {}, isOver }
 }
 
 /**

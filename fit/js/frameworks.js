@@ -43,16 +43,16 @@ export function before(middleware, handler) {
 export function forKafkajs(handler) {
   return (payload) => {
     let answer
-    let over = () => {}
-    const ends = (ended) => {
-      over = ended
+    let over = false
+    const end = () => {
+      over = true
     }
     try {
-      readRequest(headersOf(payload), [], ends, () => {
+      readRequest(headersOf(payload), [], () => over, () => {
         answer = handler(payload)
       })
     } finally {
-      Promise.resolve(answer).then(over, over)
+      Promise.resolve(answer).then(end, end)
     }
     return answer
   }

@@ -41,15 +41,13 @@ function readRequests(prototype) {
     const within = (call, callback) => {
       const header = (named) => call.metadata.get(named).join(',')
       const headers = { baggage: header('baggage'), traceparent: header('traceparent') }
-      let answered = callback
-      const ends = (over) => {
-        for (const event of ['cancelled', 'finish']) call.once(event, over)
-        answered = callback && ((...answer) => {
-          over()
-          callback(...answer)
-        })
-      }
-      readRequest(headers, [call], ends, () => handler(call, answered))
+      let answered = false
+      const answer = callback && ((...given) => {
+        answered = true
+        callback(...given)
+      })
+      const isOver = () => Boolean(answered || call.cancelled || call.writableEnded)
+      readRequest(headers, [call], isOver, () => handler(call, answer))
     }
     return register.call(this, name, within, ...rest)
   }

@@ -16,7 +16,7 @@ import { sending } from './request.js'
 const REGISTERED = Symbol.for('opentelemetry.js.api.1')
 const HOOKED = Symbol.for('fit.propagation')
 /** Instrumentations whose calls are sent to hosts that are looked at: see withhold.js, kafkajs.js. */
-const KNOWN = new Set(['http', 'undici', 'grpc', 'kafkajs'])
+const KNOWN = new Set(['http', 'undici', 'fetch-node', 'grpc', 'kafkajs'])
 
 /** @type {WeakMap<object, import('./request.js').Served | null>} span of a request → what it carries, null: nothing */
 const decided = new WeakMap()
@@ -53,7 +53,7 @@ function allowed(context) {
     const span = rpcSpan(context)
     const request = span ? decided.get(span) : sending()
     if (request === undefined && !standing) return context
-    return withOurs(context, request && !request.over ? request.value : undefined)
+    return withOurs(context, request && !request.isOver?.() ? request.value : undefined)
   } catch {
     return context // one that is not of this API
   }

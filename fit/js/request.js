@@ -3,9 +3,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 /**
- * `value`: the entry in the baggage. `over`: it has been answered. What it started still runs in its name, and works
- * for others.
- * @typedef {{context: import('./context.js').FailureContext, value: string, trace: string|object, over?: boolean}} Served
+ * `value`: the entry in the baggage. `isOver`: whether it has been answered. What it started still runs in its name,
+ * and works for others.
+ * @typedef {{context: import('./context.js').FailureContext, value: string, trace: string|object,
+ *   isOver?: () => boolean}} Served
  */
 
 /** @type {AsyncLocalStorage<Served | {sends: Served | undefined} | undefined>} */

@@ -39,6 +39,13 @@ const pages = {
     const flush = () => response.closed ? resolve(Promise.all(gathered.map((each) => each()))) : setImmediate(flush)
     setImmediate(flush)
   }),
+  answered: (ask, stream, request, response) => { // work that nobody waits for
+    response.end()
+    return ask()
+  },
+  finished: (ask, stream, request, response) => new Promise((resolve) => {
+    response.on('finish', () => resolve(ask())).end()
+  }),
   within: (ask) => ask(),
   listener: (ask, response, request) => new Promise((resolve) => { // its body is read by the connection's events
     request.on('end', () => resolve(ask())).resume()
@@ -63,7 +70,7 @@ before(async () => {
   const serve = (request, response) => failureContext(request, response, async () => {
     const [, page, caller] = request.url.split('/')
     const ask = () => callers[caller](`http://127.0.0.1:${port}/left`)
-    left[page] = pages[page](ask, response.stream ?? response, request)
+    left[page] = pages[page](ask, response.stream ?? response, request, response)
     if (page === 'within' || page === 'listener') await left[page]
     response.end()
   })
@@ -100,7 +107,7 @@ async function asked(page, caller, protocol) {
 
 for (const protocol of Object.keys(over)) {
   for (const caller of Object.keys(callers)) {
-    for (const page of ['timer', 'promise', 'interval', 'batch']) {
+    for (const page of ['timer', 'promise', 'interval', 'batch', 'answered', 'finished']) {
       test(`a call of ${caller} by a ${page} when the request over ${protocol} is over is let through`, async () => {
         const seen = await asked(page, caller, protocol)
         assert.deepEqual(seen, seen.map(() => 200))
