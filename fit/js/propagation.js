@@ -18,7 +18,7 @@ const HOOKED = Symbol.for('fit.propagation')
 /** Instrumentations whose calls are sent to hosts that are looked at: see withhold.js, kafkajs.js. */
 const KNOWN = new Set(['http', 'undici', 'fetch-node', 'grpc', 'kafkajs'])
 
-/** @type {WeakMap<object, import('./request.js').Served | null>} span of a request → what it carries, null: nothing */
+/** @type {WeakMap<object, import('./request.js').Served | null>} a request's span → what it carries, null: nothing */
 const decided = new WeakMap()
 let standing = false // whether an edge is in this process: what nobody decided of does not leave it then
 
