@@ -21,6 +21,8 @@ const SERVICE = {
 const Client = grpc.makeClientConstructor(SERVICE, 'Prices')
 const { status } = grpc
 
+const early = new grpc.Server() // with its handlers, before anything is hooked
+early.addService({ Get: SERVICE.Get }, { Get: (call, done) => done(null, `early ${current()?.experiment}`) })
 let server, address, client
 let heard = []
 let really = () => undefined
@@ -148,10 +150,18 @@ test('what a call cannot have is let through, and so is the control group', asyn
   assert.deepEqual([await under(value, () => CALLS.unary(client, { metadata })), heard], [FINE.unary, []])
 })
 
-test('a server reads the context of its request', async () => {
+test('a server reads the context of its request, whenever its handlers were registered', async () => {
   const metadata = new grpc.Metadata()
   metadata.set('baggage', `a=b,fit=${contextOf([['e', 'elsewhere']])}`)
   assert.equal(await CALLS.unary(client, { metadata }), '17 e7c1')
+  const port = await new Promise((resolve) => {
+    early.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), (_, at) => resolve(at))
+  })
+  const asking = new Client(`127.0.0.1:${port}`, grpc.credentials.createInsecure())
+  assert.equal(await CALLS.unary(asking, { metadata }), 'early e7c1')
+  assert.equal(await CALLS.unary(asking), 'early undefined')
+  asking.close()
+  early.forceShutdown()
 })
 
 test('what a server starts is let through once it has answered', async () => {
