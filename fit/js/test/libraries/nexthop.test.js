@@ -8,6 +8,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, request as send } from 'node:http'
+import { createServer as createHttp2Server } from 'node:http2'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -30,7 +31,7 @@ const RULE = {
 }
 const folder = mkdtempSync(join(tmpdir(), 'fit-edge-'))
 const closing = [() => rmSync(folder, { recursive: true })]
-let next, plane
+let next, nextGrpc, plane
 
 async function listening(handler) {
   const server = createServer(handler).listen(0, '127.0.0.1')
@@ -43,6 +44,13 @@ before(async () => {
   next = await listening(({ headers: { traceparent }, headersDistinct: { baggage = [] } }, response) => {
     response.end(JSON.stringify({ baggage, traceparent }))
   })
+  const streaming = createHttp2Server().listen(0, '127.0.0.1').on('stream', (stream, { baggage = '', traceparent }) => {
+    const told = JSON.stringify({ baggage: [baggage], traceparent })
+    stream.respond({ 'content-type': 'application/grpc', 'grpc-status': '0', 'x-told': told }, { endStream: true })
+  })
+  await once(streaming, 'listening')
+  closing.push(() => streaming.close())
+  nextGrpc = `127.0.0.1:${streaming.address().port}`
   plane = await listening((request, response) => {
     const { searchParams } = new URL(request.url, 'http://plane')
     if (request.method === 'POST') return request.resume().on('end', () => response.end('{}')) // spans
@@ -57,7 +65,7 @@ after(() => closing.reverse().forEach((close) => close()))
 /** Start an edge in a framework; how to ask it. */
 async function front(framework, tracing) {
   const env = {
-    ...process.env, FIT_KEYS, LDFI_URL: plane, LDFI_TOKEN: 't', NEXT: next, OTEL_SERVICE_NAME: 'api',
+    ...process.env, FIT_KEYS, LDFI_URL: plane, LDFI_TOKEN: 't', NEXT: next, NEXT_GRPC: nextGrpc, OTEL_SERVICE_NAME: 'api',
     OTEL_EXPORTER_OTLP_ENDPOINT: plane, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_METRICS_EXPORTER: 'none', OTEL_LOGS_EXPORTER: 'none',
     OTEL_NODE_RESOURCE_DETECTORS: 'none', FIT_HALT_FILE: join(folder, `halt ${framework} ${tracing}`),
   }
@@ -93,7 +101,7 @@ async function eventually(holds) {
   for (const deadline = Date.now() + 20_000; !await holds(); await pause(20)) assert.ok(Date.now() < deadline)
 }
 
-const WAYS = ['http', 'fetch', 'undici', 'end', 'timer', 'forwarded']
+const WAYS = ['http', 'fetch', 'undici', 'end', 'timer', 'forwarded', 'grpc']
 /** Of another device, for what the edge itself asks: an edge that obeyed it would have no answer. */
 const foreign = () => contextOf([['e', `api>http:GET:${next.slice('http://'.length)}/titles/*`]], {
   experiment: scenarioOf('another'),

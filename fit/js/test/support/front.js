@@ -9,6 +9,8 @@ install() // before the libraries are loaded, like what traces them
 
 const require = createRequire(import.meta.url)
 const http = require('node:http')
+const grpc = require('@grpc/grpc-js')
+let client
 const next = `${process.env.NEXT}/titles/17`
 
 function got(headers = {}) {
@@ -26,6 +28,11 @@ const WAYS = {
   http: () => got(),
   fetch: async () => (await fetch(next)).json(),
   undici: async () => (await require('undici').request(next)).body.json(),
+  grpc: () => new Promise((resolve) => { // its error tells of it, for there is no message
+    client ??= new grpc.Client(process.env.NEXT_GRPC, grpc.credentials.createInsecure())
+    const told = (error) => resolve(JSON.parse(error.metadata.get('x-told')[0]))
+    client.makeUnaryRequest('/shop.Titles/Get', Buffer.from, String, Buffer.from('x'), told)
+  }),
   end: (request) => new Promise((resolve, reject) => { // a body that is read by its events
     request.on('end', () => got().then(resolve, reject)).resume()
   }),
