@@ -128,7 +128,7 @@ export function standing(edgeOf) {
     const goOn = (decision) => {
       try {
         carryNothing() // unless the reader finds something in what is left
-        standsAt(request)
+        cleanHandshakes(standsAt(request))
         admit(edge, request, decision)
       } catch {
         replace(request, '')
@@ -191,6 +191,20 @@ function cleanTrailers(request) {
     clean(raw)
     const set = (lines) => clean(raw = lines)
     Object.defineProperty(request, 'rawTrailers', { configurable: true, enumerable: true, get: () => raw, set })
+  }
+}
+
+/** Have handshakes (WebSocket) come to a server without a context from outside: no middleware sees them. */
+function cleanHandshakes(server) {
+  if (!server) return
+  const { emit } = server
+  server.emit = function (event, request, ...given) {
+    if (event === 'upgrade' || event === 'connect') {
+      const { baggage: inbound = '', [DEVICE]: device = '' } = request.headers
+      const [header] = screened(inbound, device)
+      if (header !== inbound) replace(request, header)
+    }
+    return emit.call(this, event, request, ...given)
   }
 }
 

@@ -24,10 +24,12 @@ export function failureContext(request, response, next) {
 /** Servers at which an edge stands. @type {WeakSet<object>} */
 const edges = new WeakSet()
 
-/** Note that the server of this request is an edge. */
+/** The server of this request, which is noted to be an edge; undefined where that was known, or it has none. */
 export function standsAt(request) {
   const server = request.httpVersionMajor === 1 ? request.socket?.server : undefined
-  if (server) edges.add(server)
+  if (!server || edges.has(server)) return undefined
+  edges.add(server)
+  return server
 }
 
 /** Whether contexts of requests to a server are for its edge alone to read. */
