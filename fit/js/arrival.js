@@ -5,16 +5,16 @@
 
 import { values } from './baggage.js'
 import { ENTRY } from './context.js'
-import { found } from './found.js'
+import { api } from './found.js'
 import { requestSpan } from './proof.js'
 
-const api = found('@opentelemetry/api')
 /** Where OpenTelemetry's own packages look for it: `createContextKey` gives the same key for the same name. */
 const SUPPRESS_TRACING = Symbol.for('OpenTelemetry SDK Context Key SUPPRESS_TRACING')
 
-/** Whether what is done to this request would be seen: its span is recorded, or begins further in. */
+/** Whether what is done to this request would be seen: its span is sampled, or begins further in. */
 export function isSeen() {
-  return requestSpan()?.isRecording() ?? true
+  const span = requestSpan()
+  return !span || (span.isRecording() && Boolean(span.spanContext().traceFlags & api.TraceFlags.SAMPLED))
 }
 
 /**
@@ -30,24 +30,22 @@ export function markArrival(features, again) {
 }
 
 /**
- * OpenTelemetry's context with the entry of ours that this header has, and with no other; undefined where it
- * need not change.
- * @param {string} header
+ * A context of OpenTelemetry's with this entry of ours in its baggage, and with no other; the same where it need not
+ * change.
+ * @param {string | undefined} value undefined: with none
  */
-export function contextWith(header) {
-  if (!api) return undefined
-  const active = api.context.active()
-  const before = api.propagation.getBaggage(active) ?? api.propagation.createBaggage()
-  const foreign = before.getAllEntries().map(([name]) => name).filter((name) => name.trim().toLowerCase() === ENTRY)
-  const [ours] = values(header)
-  if (!foreign.length && ours === undefined) return undefined
-  const cleaned = before.removeEntries(...foreign)
-  return api.propagation.setBaggage(active, ours === undefined ? cleaned : cleaned.setEntry(ENTRY, { value: ours }))
+export function withOurs(context, value) {
+  const entries = api.propagation.getBaggage(context)?.getAllEntries() ?? []
+  const others = entries.filter(([name]) => name.trim().toLowerCase() !== ENTRY)
+  if (others.length === entries.length && value === undefined) return context
+  const ours = value === undefined ? [] : [[ENTRY, { value }]] // the first, where no limit on entries cuts it off
+  return api.propagation.setBaggage(context, api.propagation.createBaggage(Object.fromEntries([...ours, ...others])))
 }
 
-/** Run work, and all that it begins, in such a context. */
-export function runIn(context, work) {
-  return context ? api.context.with(context, work) : work()
+/** Run work, and all that it begins, with the entry of ours that this header has, and with no other. */
+export function runWith(header, work) {
+  if (!api) return work()
+  return api.context.with(withOurs(api.context.active(), values(header)[0]), work)
 }
 
 /** Run work whose calls are nobody's request, and leave no spans. */

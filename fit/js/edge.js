@@ -7,14 +7,15 @@
  */
 
 import { markOf } from './allocation.js'
-import { contextWith, isSeen, markArrival, runIn } from './arrival.js'
+import { isSeen, markArrival, runWith } from './arrival.js'
 import { MAX_HEADER, values, withEntry, without } from './baggage.js'
 import { chosen } from './chosen.js'
 import { steady } from './clock.js'
-import { failureContext, scenarioOf } from './express.js'
+import { failureContext, scenarioOf, standsAt } from './express.js'
 import { chosenFeatures, featuresOf } from './features.js'
 import { LocalHalt } from './halt.js'
 import { RulesPoll } from './poll.js'
+import { carryNothing } from './propagation.js'
 import { chosenOf } from './rules.js'
 import { signingKeys, verify } from './runtime.js'
 import { encode } from './signing.js'
@@ -126,14 +127,15 @@ export function standing(edgeOf) {
       decided = undefined
     }
     const goOn = (decision) => {
-      let around
       try {
+        carryNothing() // unless the reader finds something in what is left
+        cleanHandshakes(standsAt(request))
         admit(edge, request, decision)
-        around = contextWith(request.headers.baggage ?? '')
       } catch {
         replace(request, '')
       }
-      runIn(around, () => failureContext(request, response, next)) // what was read before is forgotten
+      // what was read before is forgotten
+      runWith(request.headers.baggage ?? '', () => failureContext(request, response, next))
     }
     if (decided instanceof Promise) decided.then((decision) => process.nextTick(goOn, decision)) // it may throw
     else goOn(decided)
@@ -150,6 +152,7 @@ let own
 export const edge = standing(() => (own ??= new Edge(RulesPoll.fromEnvironment())))
 
 function decisionOn(edge, request) {
+  cleanTrailers(request)
   const { baggage: inbound = '', [DEVICE]: device = '' } = request.headers
   return edge.onward(inbound, device, (wanted) => featuresOf(described(request), wanted))
 }
@@ -169,10 +172,49 @@ function described({ method, url, originalUrl = url, headers }) {
   return { method, path: path || '/', query, headers: Object.entries(headers) }
 }
 
+/**
+ * Have the trailers come without an entry of ours: a proxy may send them on. Their number stays, by which Node reads
+ * them.
+ */
+function cleanTrailers(request) {
+  const clean = (raw) => {
+    for (let at = 0; at < raw.length; at += 2) {
+      if (raw[at].toLowerCase() === 'baggage') raw[at + 1] = without(raw[at + 1])
+    }
+  }
+  if (request.httpVersionMajor === 2) {
+    request.stream.once('trailers', () => {
+      clean(request.rawTrailers)
+      if (request.trailers.baggage) request.trailers.baggage = without(String(request.trailers.baggage))
+    })
+  } else if ('transfer-encoding' in request.headers) {
+    let raw = request.rawTrailers
+    clean(raw)
+    const set = (lines) => clean(raw = lines)
+    Object.defineProperty(request, 'rawTrailers', { configurable: true, enumerable: true, get: () => raw, set })
+  }
+}
+
+/** Have handshakes (WebSocket) come to a server without a context from outside: no middleware sees them. */
+function cleanHandshakes(server) {
+  if (!server) return
+  const { emit } = server
+  server.emit = function (event, request, ...given) {
+    if (event === 'upgrade' || event === 'connect') {
+      const { baggage: inbound = '', [DEVICE]: device = '' } = request.headers
+      const [header] = screened(inbound, device)
+      if (header !== inbound) replace(request, header)
+    }
+    return emit.call(this, event, request, ...given)
+  }
+}
+
 function replace(request, header) {
-  const { headers } = request
-  if (header) headers.baggage = header
-  else delete headers.baggage
+  const { headers, headersDistinct } = request // Node makes the latter of the raw ones, when it is first read
+  for (const [all, value] of [[headers, header], [headersDistinct ?? {}, [header]]]) {
+    if (header) all.baggage = value
+    else delete all.baggage
+  }
   if (header && headers.connection) headers.connection = spared(headers.connection)
   const raw = request.rawHeaders ?? []
   const kept = []
@@ -181,7 +223,7 @@ function replace(request, header) {
     if (name !== 'baggage') kept.push(raw[at], header && name === 'connection' ? spared(raw[at + 1]) : raw[at + 1])
   }
   if (header) kept.push('baggage', header)
-  request.rawHeaders = kept
+  raw.splice(0, raw.length, ...kept)
 }
 
 /** What Connection lists less baggage: a proxy further in would take it out, and clients do not decide on that. */

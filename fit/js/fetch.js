@@ -11,7 +11,7 @@ import { agentOfFetch } from './dispatcher.js'
 import { aimed, fire } from './passage.js'
 import { patienceOf } from './patience.js'
 import { httpPoint } from './points.js'
-import { served, within } from './request.js'
+import { apart, served } from './request.js'
 
 const HOOKED = Symbol.for('fit.fetch')
 
@@ -26,7 +26,7 @@ export function hookFetch() {
     if (aim?.injection.kind === 'slow') return original(input, init) // struck where the dispatcher takes it
     if (aim && !able(aim.injection, input, init, Agent)) return original(input, init)
     // beneath fetch stands the dispatcher's point: the call must not pass there again
-    const go = (more) => within(undefined, () => original(input, more ? { ...init, ...more } : init))
+    const go = (more) => apart(() => original(input, more ? { ...init, ...more } : init))
     const firing = aim && fire(aim)
     if (!firing) return go()
     if (['delay', 'timeout'].includes(firing.injection.kind) || signalOf(input, init)?.aborted) {

@@ -46,6 +46,9 @@ function filesOf(name) {
   })
 }
 
+/** OpenTelemetry's API as the application has it; undefined where it has none. */
+export const api = found('@opentelemetry/api')
+
 function requires() {
   const from = [import.meta.url, process.argv[1], join(process.cwd(), 'package.json')]
   return from.filter(Boolean).map((each) => createRequire(each))

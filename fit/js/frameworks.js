@@ -1,6 +1,6 @@
 /** The middleware of express.js for servers that are put together in another way, and for consumers. */
 
-import { failureContext } from './express.js'
+import { readRequest } from './express.js'
 
 /**
  * A hook for Fastify: `app.addHook('onRequest', forFastify(edge))`.
@@ -43,10 +43,17 @@ export function before(middleware, handler) {
 export function forKafkajs(handler) {
   return (payload) => {
     let answer
-    const run = () => {
-      answer = handler(payload)
+    let over = false
+    const end = () => {
+      over = true
     }
-    failureContext({ headers: headersOf(payload) }, undefined, run)
+    try {
+      readRequest(headersOf(payload), [], () => over, () => {
+        answer = handler(payload)
+      })
+    } finally {
+      Promise.resolve(answer).then(end, end)
+    }
     return answer
   }
 }

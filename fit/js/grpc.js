@@ -9,7 +9,7 @@
 import { AsyncResource } from 'node:async_hooks'
 
 import { refused } from './connection.js'
-import { failureContext } from './express.js'
+import { readRequest } from './express.js'
 import { aimed, fire } from './passage.js'
 import { rpcPoint } from './points.js'
 import { served } from './request.js'
@@ -20,8 +20,8 @@ const DEFAULT_PORT = 443 // whatever the credentials
 const TEXT = 'fault injected'
 
 /**
- * Put the injection point into this module's channels, and have handlers that are registered from now on
- * serve in the name of their requests. Doing it again changes nothing.
+ * Put the injection point into this module's channels, and have handlers serve in the name of their requests. Doing it
+ * again changes nothing.
  */
 export function hookGrpc({ Channel, Server, status }) {
   const original = Channel.prototype.createCall
@@ -35,15 +35,36 @@ export function hookGrpc({ Channel, Server, status }) {
   readRequests(Server.prototype)
 }
 
+/** Within OpenTelemetry's span of the request; around it where a handler was registered before. */
 function readRequests(prototype) {
-  const { register } = prototype
+  const { register, _retrieveHandler: retrieve } = prototype
+  const known = new WeakSet()
   prototype.register = function (name, handler, ...rest) {
-    const within = (call, callback) => {
-      const header = (named) => call.metadata.get(named).join(',')
-      const headers = { baggage: header('baggage'), traceparent: header('traceparent') }
-      failureContext({ headers }, undefined, () => handler(call, callback))
-    }
-    return register.call(this, name, within, ...rest)
+    const registered = register.call(this, name, reading(handler), ...rest)
+    known.add(this.handlers?.get(name) ?? this)
+    return registered
+  }
+  if (!retrieve) return
+  prototype._retrieveHandler = function (...given) {
+    const found = retrieve.apply(this, given)
+    if (!found || known.has(found)) return found
+    found.func = reading(found.func)
+    known.add(found)
+    return found
+  }
+}
+
+function reading(handler) {
+  return (call, callback) => {
+    const header = (named) => call.metadata.get(named).join(',')
+    const headers = { baggage: header('baggage'), traceparent: header('traceparent') }
+    let answered = false
+    const answer = callback && ((...given) => {
+      answered = true
+      callback(...given)
+    })
+    const isOver = () => Boolean(answered || call.cancelled || call.writableEnded)
+    readRequest(headers, [call], isOver, () => handler(call, answer))
   }
 }
 

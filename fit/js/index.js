@@ -15,6 +15,7 @@ import { watchSignals } from './patience.js'
 import { reaches } from './reach.js'
 import { activate } from './runtime.js'
 import { hookUndici } from './undici.js'
+import { withholdFromStrangers } from './withhold.js'
 
 export { decode, ContextError } from './context.js'
 export { edge } from './edge.js'
@@ -62,6 +63,7 @@ export function install(service = named()) {
   hookFetch()
   hookHttp()
   hookUndici()
+  withholdFromStrangers()
   reaches('http', ...hookLoaded())
   return true
 }

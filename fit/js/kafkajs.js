@@ -7,6 +7,7 @@
 
 import { refused } from './connection.js'
 import { found } from './found.js'
+import { mayReach, passing } from './hosts.js'
 import { aimed, fire } from './passage.js'
 import { messagePoint } from './points.js'
 import { served } from './request.js'
@@ -20,10 +21,23 @@ export function hookKafkajs(library) {
   const { produce } = prototype ?? {}
   if (!produce || produce[HOOKED]) return
   prototype.produce = function (request) {
-    const send = () => produce.call(this, request)
+    const { host } = this.connectionPool
+    const send = () => produce.call(this, mayReach(host) ? request : withheld(request, host))
     return (served() ? struck(library, this, request, send) : undefined) ?? send()
   }
   prototype.produce[HOOKED] = true
+}
+
+/** What is produced, its messages without a context of ours: the broker is a stranger. */
+function withheld({ topicData, ...rest }, host) {
+  const pass = (value) => passing(String(value), () => [host])
+  const clean = ({ headers, ...message }) => (
+    headers?.baggage ? { ...message, headers: { ...headers, baggage: [headers.baggage].flat().map(pass) } }
+      : { ...message, headers })
+  const topics = topicData.map(({ partitions, ...topic }) => ({
+    ...topic, partitions: partitions.map((each) => ({ ...each, messages: each.messages.map(clean) })),
+  }))
+  return { ...rest, topicData: topics }
 }
 
 /** Have a request fail, or go later; undefined for one to which nothing happens. */

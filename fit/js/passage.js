@@ -44,7 +44,7 @@ export function fire({ point, injection, context, request }) {
   try {
     const proof = open(point, context.experiment)
     if (!proof) return undefined
-    if (request.over) {
+    if (request.isOver?.()) {
       proof.outlived(injection.kind)
     } else if (injection.first && !admits(request.trace, point, injection.first)) {
       proof.letThrough(injection.kind)

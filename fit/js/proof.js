@@ -9,11 +9,9 @@
 
 import { channel } from 'node:diagnostics_channel'
 
-import { found } from './found.js'
+import { api } from './found.js'
 
 export const faults = channel('fit.fault')
-
-const api = found('@opentelemetry/api')
 
 /**
  * Open the proof of one call.
@@ -39,7 +37,7 @@ export function open(point, experiment) {
 }
 
 /** Whether a span is a call's own: its instrumentation ends it, and says how the call went. */
-function isCall(span) {
+export function isCall(span) {
   return [api.SpanKind.CLIENT, api.SpanKind.PRODUCER].includes(span?.kind)
 }
 
@@ -55,9 +53,14 @@ export function mark({ experiment, arm }) {
 /** Where OpenTelemetry's instrumentation of http keeps a request's span, whatever is begun inside it. */
 const RPC_METADATA = Symbol.for('OpenTelemetry SDK Context Key RPC_METADATA')
 
+/** The span of the request that a context belongs to, as OpenTelemetry's instrumentation of http has begun it. */
+export function rpcSpan(context = api?.context.active()) {
+  return context?.getValue(RPC_METADATA)?.span
+}
+
 /** The span of the request being served; undefined where none was begun. */
 export function requestSpan() {
-  return api?.context.active().getValue(RPC_METADATA)?.span ?? api?.trace.getActiveSpan()
+  return rpcSpan() ?? api?.trace.getActiveSpan()
 }
 
 /**

@@ -14,6 +14,7 @@ const AGAIN = 5_000 // where a sampler has dropped it; then twice as long each t
 const EVERY = 300_000
 
 const kinds = new Set()
+const missed = new Set()
 let timer
 let pause = AGAIN
 
@@ -27,12 +28,24 @@ export function reaches(...more) {
   if (kinds.size > before) next(SETTLED)
 }
 
+/**
+ * Note that this process makes calls by a library that is not known here: they carry no context.
+ * @param {string} library
+ */
+export function misses(library) {
+  if (missed.has(library)) return
+  missed.add(library)
+  next(SETTLED)
+}
+
 /** The report; undefined where nothing can be reached. */
 export function report() {
   const caller = service()
   if (caller === undefined || !kinds.size) return undefined
   const named = rpcPoint(caller, '').split('>')[0]
-  return ['1', `node/${VERSION}`, ...[...kinds].sort().map((kind) => `${named}>${kind}:*`)].join(' ')
+  const reached = [...kinds].sort().map((kind) => `${named}>${kind}:*`)
+  const unknown = [...missed].sort().map((library) => `${named}>unknown:${library}|none`)
+  return ['1', `node/${VERSION}`, ...reached, ...unknown].join(' ')
 }
 
 function next(milliseconds) {

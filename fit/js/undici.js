@@ -12,7 +12,7 @@ import { found } from './found.js'
 import { aimed, fire } from './passage.js'
 import { patienceOf } from './patience.js'
 import { httpPoint } from './points.js'
-import { served, within } from './request.js'
+import { apart, served } from './request.js'
 
 const HOOKED = Symbol.for('fit.undici')
 const PASSED = Symbol('fit.passed')
@@ -37,7 +37,7 @@ function hook(Agent) {
     if (!served()) return original.call(this, call, handler)
     return struck(Agent, this, call, handler)
       // sockets and retries are everybody's, so they belong to nobody's request
-      ?? within(undefined, () => original.call(this, call, handler))
+      ?? apart(() => original.call(this, call, handler))
   }
   dispatch[HOOKED] = true
   prototype.dispatch = dispatch

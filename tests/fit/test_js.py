@@ -49,7 +49,7 @@ def test_the_readers_own_tests_pass(node: str) -> None:
 
     done = run_tests(node, files, JS)
 
-    assert len(files) == 9
+    assert len(files) == 10
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -3,14 +3,15 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, get } from 'node:http'
+import { connect, createServer as createHttp2Server } from 'node:http2'
 import { after, before, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 
-import { failureContext, install } from '../index.js'
+import { failureContext, forKafkajs, install } from '../index.js'
 import { contextOf, FIT_KEYS } from './support/sign.js'
 
-let stock, service, context
+let stock, service, streams, context
 const heard = []
 const listen = ({ outcome }) => heard.push(outcome)
 const left = {}
@@ -33,7 +34,29 @@ const pages = {
       resolve(ask())
     }, 1)
   }),
+  batch: (ask, response) => new Promise((resolve) => { // what was gathered in its name is sent at once, later
+    const gathered = [ask, ask]
+    const flush = () => response.closed ? resolve(Promise.all(gathered.map((each) => each()))) : setImmediate(flush)
+    setImmediate(flush)
+  }),
+  answered: (ask, stream, request, response) => { // work that nobody waits for
+    response.end()
+    return ask()
+  },
+  finished: (ask, stream, request, response) => new Promise((resolve) => {
+    response.on('finish', () => resolve(ask())).end()
+  }),
   within: (ask) => ask(),
+  listener: (ask, response, request) => new Promise((resolve) => { // its body is read by the connection's events
+    request.on('end', () => resolve(ask())).resume()
+  }),
+}
+
+const callers = {
+  fetch: (url) => fetch(url).then(({ status }) => status),
+  http: (url) => new Promise((resolve, reject) => {
+    get(url, { agent: false }, (response) => resolve(response.resume().statusCode)).on('error', reject)
+  }),
 }
 
 before(async () => {
@@ -44,38 +67,74 @@ before(async () => {
   await once(stock, 'listening')
   const { port } = stock.address()
   context = contextOf([['e', `node>http:GET:127.0.0.1:${port}/left`]])
-  service = createServer((request, response) => failureContext(request, response, async () => {
-    const page = request.url.slice(1)
-    const ask = () => fetch(`http://127.0.0.1:${port}/left`).then(({ status }) => status)
-    left[page] = pages[page](ask, response)
-    if (page === 'within') await left[page]
+  const serve = (request, response) => failureContext(request, response, async () => {
+    const [, page, caller] = request.url.split('/')
+    const ask = () => callers[caller](`http://127.0.0.1:${port}/left`)
+    left[page] = pages[page](ask, response.stream ?? response, request, response)
+    if (page === 'within' || page === 'listener') await left[page]
     response.end()
-  })).listen(0, '127.0.0.1')
+  })
+  service = createServer(serve).listen(0, '127.0.0.1')
   await once(service, 'listening')
+  streams = createHttp2Server(serve).listen(0, '127.0.0.1')
+  await once(streams, 'listening')
 })
 after(() => {
   unsubscribe('fit.fault', listen)
-  for (const each of [stock, service]) {
+  for (const each of [stock, service, streams]) {
     each.close()
-    each.closeAllConnections()
+    each.closeAllConnections?.()
   }
 })
 
-async function asked(page) {
+const over = {
+  'HTTP/1': async (path) => {
+    const url = `http://127.0.0.1:${service.address().port}${path}`
+    await (await fetch(url, { headers: { baggage: `fit=${context}` } })).text()
+  },
+  'HTTP/2': async (path) => {
+    const session = connect(`http://127.0.0.1:${streams.address().port}`)
+    await once(session.request({ ':path': path, baggage: `fit=${context}` }).resume(), 'end')
+    session.destroy()
+  },
+}
+
+async function asked(page, caller, protocol) {
   heard.length = 0
-  const url = `http://127.0.0.1:${service.address().port}/${page}`
-  await (await fetch(url, { headers: { baggage: `fit=${context}` } })).text()
-  return left[page]
+  await over[protocol](`/${page}/${caller}`)
+  return [await left[page]].flat()
 }
 
-for (const page of ['timer', 'promise', 'interval']) {
-  test(`a call by a ${page} when the request is over is let through`, async () => {
-    assert.equal(await asked(page), 200)
-    assert.deepEqual(heard, ['outlived'])
+for (const protocol of Object.keys(over)) {
+  for (const caller of Object.keys(callers)) {
+    for (const page of ['timer', 'promise', 'interval', 'batch', 'answered', 'finished']) {
+      test(`a call of ${caller} by a ${page} when the request over ${protocol} is over is let through`, async () => {
+        const seen = await asked(page, caller, protocol)
+        assert.deepEqual(seen, seen.map(() => 200))
+        assert.deepEqual(heard, seen.map(() => 'outlived'))
+      })
+    }
+    for (const page of ['within', 'listener']) {
+      test(`${page} of the request over ${protocol} it fails as ever, by ${caller}`, async () => {
+        assert.deepEqual([await asked(page, caller, protocol), heard], [[503], ['fired']])
+      })
+    }
+  }
+}
+
+test('what a message is consumed for is over when its handler is', async () => {
+  const ask = () => fetch(`http://127.0.0.1:${stock.address().port}/left`).then(({ status }) => status)
+  let later
+  const consume = forKafkajs(async ({ fails }) => {
+    const status = await ask()
+    later = turn().then(turn).then(ask)
+    if (fails) throw new Error('not consumed')
+    return status
   })
-}
-
-test('within the request it fails as ever', async () => {
-  assert.equal(await asked('within'), 503)
-  assert.deepEqual(heard, ['fired'])
+  for (const fails of [false, true]) {
+    heard.length = 0
+    const consumed = consume({ message: { headers: { baggage: Buffer.from(`fit=${context}`) } }, fails })
+    await (fails ? assert.rejects(consumed) : consumed.then((status) => assert.equal(status, 503)))
+    assert.deepEqual([await later, heard], [200, ['fired', 'outlived']])
+  }
 })

@@ -1,7 +1,9 @@
 /** An edge that stamps, in node:http, Fastify and Koa, and beside OpenTelemetry. */
 
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { once } from 'node:events'
+import { connect, createServer } from 'node:http2'
+import { after, before as first, test } from 'node:test'
 
 import { context, propagation, SpanKind, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
@@ -14,7 +16,7 @@ import { find } from '../../baggage.js'
 import { steady } from '../../clock.js'
 import { decode } from '../../context.js'
 import { Edge, standing } from '../../edge.js'
-import { current, install, Keys, pointHash } from '../../index.js'
+import { before, current, install, Keys, pointHash } from '../../index.js'
 import { RulesPoll } from '../../poll.js'
 import { leaseOf } from '../../rules.js'
 import { contextOf, FIT_KEYS } from '../support/sign.js'
@@ -45,7 +47,7 @@ function edgeWith(more = {}, environ = {}) {
   return standing(() => edge)
 }
 
-before(() => {
+first(() => {
   process.env.FIT_KEYS = FIT_KEYS
   install('node')
   context.setGlobalContextManager(new AsyncLocalStorageContextManager())
@@ -167,6 +169,42 @@ test('OpenTelemetry sends on what the edge has stamped, and nothing from outside
   const nobody = served(edge, { baggage: `a=b,fit=${foreign}` })
   assert.equal(nobody.carrier.baggage, 'a=b')
   assert.deepEqual(nobody.attributes, { 'fit.edge': true })
+})
+
+test('only what a known library sends carries a context, whoever has bound it to what', () => {
+  const device = { 'x-device-id': 'd1' }
+  for (const [library, kind, carried] of [
+    ['http', SpanKind.CLIENT, true], ['kafkajs', SpanKind.PRODUCER, true], ['express', SpanKind.INTERNAL, true],
+    ['amqplib', SpanKind.PRODUCER, false], ['aws-sdk', SpanKind.CLIENT, false],
+  ]) {
+    let before
+    const carrier = {}
+    served(edgeWith(), device, (within) => (before = within)) // what is bound is of before the edge
+    const span = trace.getTracer(`@opentelemetry/instrumentation-${library}`).startSpan('call', { kind }, before)
+    propagation.inject(trace.setSpan(before, span), carrier)
+    assert.deepEqual([library, Boolean(read(carrier.baggage))], [library, carried])
+  }
+})
+
+test('of much baggage the stamp is the first, where no limit cuts it off', () => {
+  const baggage = Array.from({ length: 100 }, (_, n) => `a${n}=${'b'.repeat(60)}`).join(',')
+  assert.match(served(edgeWith(), { 'x-device-id': 'd1', baggage }).carrier.baggage, /^fit=/)
+})
+
+test('over HTTP/2 as over HTTP/1', async () => {
+  const server = createServer(before([edgeWith()], (request, response) => response.end(JSON.stringify(told(request)))))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const session = connect(`http://127.0.0.1:${server.address().port}`)
+  for (const [device, experiment] of [['d1', 'e1'], ['', undefined]]) {
+    const baggage = `a=b,fit=${contextOf([['e', 'p']])}`
+    const asking = session.request({ ':path': '/titles/17', 'x-device-id': device, baggage })
+    let text = ''
+    for await (const chunk of asking.setEncoding('utf8')) text += chunk
+    const answer = JSON.parse(text)
+    assert.deepEqual([read(answer.baggage)?.experiment, answer.raw, answer.experiment], [experiment, true, experiment])
+  }
+  session.destroy()
+  server.close()
 })
 
 test('the request\'s own span is marked, not one that a framework has begun inside it', () => {

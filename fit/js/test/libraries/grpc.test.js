@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 
 import * as grpc from '@grpc/grpc-js'
 
@@ -20,6 +21,8 @@ const SERVICE = {
 const Client = grpc.makeClientConstructor(SERVICE, 'Prices')
 const { status } = grpc
 
+const early = new grpc.Server() // with its handlers, before anything is hooked
+early.addService({ Get: SERVICE.Get }, { Get: (call, done) => done(null, `early ${current()?.experiment}`) })
 let server, address, client
 let heard = []
 let really = () => undefined
@@ -147,10 +150,57 @@ test('what a call cannot have is let through, and so is the control group', asyn
   assert.deepEqual([await under(value, () => CALLS.unary(client, { metadata })), heard], [FINE.unary, []])
 })
 
-test('a server reads the context of its request', async () => {
+test('a server reads the context of its request, whenever its handlers were registered', async () => {
   const metadata = new grpc.Metadata()
   metadata.set('baggage', `a=b,fit=${contextOf([['e', 'elsewhere']])}`)
   assert.equal(await CALLS.unary(client, { metadata }), '17 e7c1')
+  const port = await new Promise((resolve) => {
+    early.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), (_, at) => resolve(at))
+  })
+  const asking = new Client(`127.0.0.1:${port}`, grpc.credentials.createInsecure())
+  assert.equal(await CALLS.unary(asking, { metadata }), 'early e7c1')
+  assert.equal(await CALLS.unary(asking), 'early undefined')
+  asking.close()
+  early.forceShutdown()
+})
+
+test('what a server starts is let through once it has answered', async () => {
+  let later
+  const start = () => {
+    later = pause(10).then(() => CALLS.unary(client))
+  }
+  const answered = (call, done) => {
+    call.on('data', () => {}).on('end', () => {
+      start()
+      if (done) done(null, 'x')
+      else call.end()
+    }).resume()
+  }
+  const kinds = [[false, false], [false, true], [true, false], [true, true]]
+  const service = Object.fromEntries(kinds.map(([requestStream, responseStream], n) => (
+    [`Ask${n}`, { ...SERVICE.Get, path: `/shop.Later/Ask${n}`, requestStream, responseStream }])))
+  const other = new grpc.Server()
+  other.addService(service, {
+    Ask0: (call, done) => done(null, start() ?? 'x'), Ask1: (call) => call.end(start()), Ask2: answered, Ask3: answered,
+  })
+  const port = await new Promise((resolve) => {
+    other.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), (_, at) => resolve(at))
+  })
+  const asking = new (grpc.makeClientConstructor(service, 'Later'))(`127.0.0.1:${port}`, grpc.credentials.createInsecure())
+  const metadata = new grpc.Metadata()
+  metadata.set('baggage', `fit=${contextOf([['e', point('unary')]])}`)
+  for (const [n, [requestStream, responseStream]] of kinds.entries()) {
+    heard = []
+    await new Promise((resolve) => {
+      const done = responseStream ? [] : [resolve]
+      const call = asking[`Ask${n}`](...(requestStream ? [metadata] : ['x', metadata]), ...done)
+      if (responseStream) call.on('data', () => {}).on('end', resolve)
+      if (requestStream) call.end('x')
+    })
+    assert.deepEqual([n, await later, heard], [n, FINE.unary, ['outlived error']])
+  }
+  asking.close()
+  other.forceShutdown()
 })
 
 test('a target without a port is refused where grpc-js would have called: at 443', async () => {

@@ -9,7 +9,7 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 
 import { install } from '../../index.js'
-import { reaches, report, VERSION } from '../../reach.js'
+import { misses, reaches, report, VERSION } from '../../reach.js'
 import { FIT_KEYS } from '../support/sign.js'
 
 mock.timers.enable({ apis: ['setTimeout'] })
@@ -42,6 +42,11 @@ test('a report says what is hooked, once it is settled and again every five minu
   reaches('db')
   mock.timers.tick(3_000)
   assert.equal(said().filter(Boolean).length, 3)
+})
+
+test('libraries that nobody knows are named', () => {
+  misses('amqplib')
+  assert.match(report(), / a_shop_x>unknown:amqplib\|none$/)
 })
 
 test('the version is the package\'s', () => {

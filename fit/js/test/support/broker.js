@@ -13,7 +13,7 @@ const [PRODUCE, METADATA, VERSIONS] = [0, 3, 18]
  */
 export async function broker(topic, leader) {
   const sockets = new Set()
-  const told = { produced: 0, silent: false }
+  const told = { produced: 0, silent: false, received: [] }
   const server = createServer((socket) => {
     let kept = Buffer.alloc(0)
     sockets.add(socket)
@@ -32,7 +32,10 @@ export async function broker(topic, leader) {
   function answer(socket, request) {
     const [key, version, id] = [request.readInt16BE(0), request.readInt16BE(2), request.readInt32BE(4)]
     if (key === PRODUCE && told.silent) return
-    if (key === PRODUCE) told.produced++
+    if (key === PRODUCE) {
+      told.produced++
+      told.received.push(request)
+    }
     const body = new Encoder().writeInt32(id).writeEncoder(ANSWERS[key](version))
     socket.write(new Encoder().writeInt32(body.size()).writeEncoder(body).buffer)
   }
