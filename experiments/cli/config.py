@@ -26,6 +26,7 @@ def check(
 
     try:
         config = Config.load()
+        config.refuse_examples()
     except InvalidConfig as error:
         if as_json:
             typer.echo(json.dumps({"valid": False, "errors": str(error).splitlines()}))
