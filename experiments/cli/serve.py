@@ -60,11 +60,10 @@ def serve(
         run(config, role)
         return
     from ldfi.experiments.cli import development
-    from ldfi.experiments.process.examples import examples_in
 
     development.take_in(lambda: _here(_lasting(Config.load(**given))))
     config = Config.load(**given)
-    for name in examples_in(config):
+    for name in config.examples():
         warn(f"LDFI_{name.upper()} has an example that is published: nobody else may reach this")
     typer.echo(development.told(config.public_url or _here(_lasting(config))))
     run(config, role)

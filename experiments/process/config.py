@@ -35,7 +35,7 @@ from ldfi.experiments.control.engine import OutcomeSource
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.waiting import EXPORT, Waiting, quiet_for
 from ldfi.experiments.errors import InvalidConfig, InvalidGuardrail
-from ldfi.experiments.process.examples import ADVICE, examples_in
+from ldfi.experiments.process.examples import ADVICE, is_example
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.repairs.called import Called
 from ldfi.experiments.repairs.owners import Owners
@@ -457,9 +457,22 @@ class Config(BaseSettings):
             self.protected_classes,
         )
 
+    def examples(self) -> list[str]:
+        """Name the options whose secret, or a part of it, everybody can read."""
+        tokens = self.tokens.get_secret_value().split(",")
+        password = make_url(self.database_url.get_secret_value()).password
+        parts = {
+            "database_url": [str(password or "")],
+            "tokens": [each.rpartition(":")[2] for each in tokens],
+        }
+        for name in ("member_key", "webhook_secret", "prometheus_token", "kafka_password"):
+            value: SecretStr | None = getattr(self, name)
+            parts[name] = [] if value is None else [value.get_secret_value()]
+        return [name for name, secrets in parts.items() if any(map(is_example, secrets))]
+
     def refuse_examples(self) -> None:
         """Raise InvalidConfig for a secret that everybody can read."""
-        found = [variable(name) for name in examples_in(self)]
+        found = [variable(name) for name in self.examples()]
         if found:
             raise InvalidConfig(
                 f"{', '.join(found)}: an example that is published, so it opens the door to "

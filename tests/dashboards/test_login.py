@@ -92,11 +92,16 @@ def test_a_link_is_good_for_ten_minutes_with_our_key_only(
     assert sessions.redeem(link) is None
 
 
+def _sessions(database: Database) -> Sessions:
+    """Those of a process of one installation."""
+    return Sessions(b"key", lambda: database)
+
+
 def test_what_is_used_up_stays_so_at_every_process_and_after_a_restart(tmp_path: Path) -> None:
     """Eight processes that are handed one link at the same moment let one browser in."""
     url = f"sqlite:///{tmp_path / 'ldfi.sqlite3'}"
     stores = [Database(url) for _ in range(8)]
-    here = [Sessions(b"key", lambda each=each: each) for each in stores]
+    here = list(map(_sessions, stores))
     link = here[0].link("kim")
     with ThreadPoolExecutor(len(here)) as threads:
         redeemed = list(threads.map(lambda each: each.redeem(link), here))
@@ -110,7 +115,7 @@ def test_what_is_used_up_stays_so_at_every_process_and_after_a_restart(tmp_path:
         each.close()
 
     restarted = Database(url)
-    again = Sessions(b"key", lambda: restarted)
+    again = _sessions(restarted)
     assert (again.redeem(link), again.of(copied)) == (None, None)
     restarted.close()
 

@@ -9,13 +9,19 @@ from dataclasses import dataclass, field
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from sqlalchemy import select
 
+from ldfi.experiments.api.views import ExperimentView
+from ldfi.experiments.cli.experiment_view import side_by_side
+from ldfi.experiments.cli.terminal import console
 from ldfi.experiments.control.posted import FIRST_LOAN, UNPROVEN, Allotment
 from ldfi.experiments.control.rules_board import RulesBoard
+from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.fit.allowance import Allowances, Enrolled
 from ldfi.fit.context import Arm
 from ldfi.fit.faults import Fault
 from ldfi.fit.rules import Lease, Rule, read_lease
+from ldfi.testing.world import QUICK, World
 from tests.experiments.simulated import BOOT
 
 LEASE = 10.0
@@ -376,6 +382,22 @@ def test_an_edge_that_is_made_up_and_vanishes_costs_nothing_or_a_loan_and_is_nam
     assert board["e"].spent == granted + FIRST_LOAN
     shown = [(each.edge, each.token, each.given, each.used) for each in board["e"].shares()]
     assert shown == [("real", "", granted, granted), ("taker", "stolen", FIRST_LOAN, 0)]
+
+
+def test_an_experiment_on_record_says_which_edge_was_given_and_used_how_many() -> None:
+    with World.in_memory() as world:
+        world.finish(world.start(QUICK))
+        with world.database.read() as session:
+            rows = session.scalars(select(ExperimentRow).where(ExperimentRow.armed_at.is_not(None)))
+            for row in rows:
+                edges = row.comparison["edges"]
+                assert {*map(tuple, edges)} == {("edge", "token", "behind", "given", "used")}
+                assert sum(each["used"] for each in edges) == row.comparison["treated"]
+                table = side_by_side(ExperimentView.of(row).model_dump(mode="json"))
+                screen = console()
+                with screen.capture() as shown:
+                    screen.print(table)
+                assert all(each["edge"] in shown.get() for each in edges)
 
 
 def test_whoever_waits_is_told_of_a_change_at_once_and_otherwise_after_a_while() -> None:
