@@ -81,6 +81,7 @@ def _begin(app: FastAPI) -> None:
     """Put into the state of a namespace's application what the pages keep."""
     app.state.sessions = Sessions(
         app.state.member_key,
+        lambda: app.state.database,
         secure=(app.state.public_url or "").startswith("https://"),
         namespace=app.state.namespace,
     )

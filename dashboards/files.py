@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import cache
 from typing import Any
 
@@ -13,6 +12,7 @@ from markupsafe import Markup
 from ldfi.dashboards.assets import FOLDER
 from ldfi.dashboards.csp import confined
 from ldfi.dashboards.render import environment
+from ldfi.experiments.telemetry import clock
 
 
 def page_file(request: Request, template: str, name: str, **shown: Any) -> HTMLResponse:
@@ -26,7 +26,7 @@ def page_file(request: Request, template: str, name: str, **shown: Any) -> HTMLR
         .get_template(template)
         .render(
             style=_style(),
-            at=time.time(),
+            at=clock.now(),
             base=base,
             trace_url=request.app.state.trace_url,
             called=request.app.state.called,

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
+from starlette.concurrency import run_in_threadpool
 
 from ldfi.dashboards.forms import Submitted
 from ldfi.dashboards.links import ours
@@ -56,7 +57,7 @@ async def log_in(request: Request, form: Submitted) -> Response:
     """Check a token and begin a session. Attempts that fail are limited as the API's are."""
     to = form.text("next", "/")
     if form.text("link"):
-        who = sessions(request).redeem(form.text("link"))
+        who = await run_in_threadpool(sessions(request).redeem, form.text("link"))
         if who is None:
             return _form(request, to, "This link is used or old. `ldfi open` makes another.")
         return _begun(request, to, who)
@@ -87,7 +88,7 @@ def _begun(request: Request, to: str, who: str) -> Response:
 async def log_out(request: Request) -> Response:
     """End the session."""
     response = RedirectResponse("/login", status_code=303)
-    sessions(request).end(response, request.state.session)
+    await run_in_threadpool(sessions(request).end, response, request.state.session)
     return response
 
 

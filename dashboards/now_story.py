@@ -3,7 +3,6 @@ most, and who must act?"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -29,6 +28,7 @@ from ldfi.experiments.repairs.called import Called
 from ldfi.experiments.store import injected as stored
 from ldfi.experiments.store.findings import proofs
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
+from ldfi.experiments.telemetry import clock
 
 DAY: Final = 86_400.0
 ROWS, FOLDED, LISTED, ACTS = 4, 30, 40, 4
@@ -96,7 +96,7 @@ def now_story(
     now: float | None = None,
 ) -> NowStory:
     """Tell it, with one question to the database for all of the last 24 hours."""
-    now = time.time() if now is None else now
+    now = clock.now() if now is None else now
     callees_of = callees(engine)
     day = strip.by_class(kept.bunches(session, now - DAY, now))
     alone = [each.first for _, some, _ in day[:ROWS] for each in some if each.alone]

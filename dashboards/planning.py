@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import dataclass
 
 from fastapi import Request
@@ -20,6 +19,7 @@ from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.store import arming
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import TallyRow
+from ldfi.experiments.telemetry import clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,14 @@ class Planned:
 
 async def planned(request: Request, new: NewCampaign, engine: Engine, db: Database) -> Planned:
     """Plan it by what is known now; of the busiest kinds of request where there are very many."""
-    definition, now = new.definition(), time.time()
+    definition, now = new.definition(), clock.now()
     forecast = forecast_of(engine, definition, new)
     limit = engine.scheduler.state.limits.members_per_day
     chosen = _chosen(engine, new, now)
     with db.read() as session:
         sums = select(func.sum(TallyRow.armed), func.sum(TallyRow.hurt))
         armed, hurt = session.execute(sums).one()
-        today = arming.charged(session, arming.within(now - arming.DAY))
+        today = arming.charged_within(session, arming.DAY, now)
         evidence = evidence_kept(request).each_of(session, chosen)
     known = []
     for each in evidence:

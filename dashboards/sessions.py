@@ -3,8 +3,8 @@
 The cookie holds no token, only its id and a random number, signed with a key derived from
 ``LDFI_MEMBER_KEY``; without that key everybody has to log in again after a restart. Whether the
 token is still good is looked up at every request, so a token revoked ends its sessions at once. A
-session lasts :data:`LASTS` seconds. Logging out is remembered by the process that did it: after a
-restart a cookie that somebody has kept a copy of would be good again until it expires.
+session lasts :data:`LASTS` seconds. The store remembers which sessions were ended and which links
+were used, for longer than they could be good: at every process, and after a restart.
 
 Every form carries :meth:`Session.csrf`, which another site cannot know; and the cookie is
 ``SameSite=Strict``, so that another site's forms come without it.
@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,6 +26,9 @@ from starlette.concurrency import run_in_threadpool
 from ldfi.experiments.api import auth
 from ldfi.experiments.api.by_namespace import SESSION, marked
 from ldfi.experiments.process.tokens import Caller, Tokens
+from ldfi.experiments.store import idempotency
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.telemetry import clock
 
 LASTS: Final = 12 * 3600
 LINK_LASTS: Final = 600
@@ -49,11 +52,20 @@ class Session:
 
 
 class Sessions:
-    """Makes and reads the cookies of one application. ``key``: its secret. ``secure``: people
+    """Makes and reads the cookies of one application. ``key``: its secret; ``database``: where it
+    remembers what is over. ``secure``: people
     reach it over TLS, whatever the connection that a proxy hands on says. ``namespace``: whose
     application it is, empty for the default one: no other can read its cookies."""
 
-    def __init__(self, key: bytes, *, secure: bool = False, namespace: str = "") -> None:
+    def __init__(
+        self,
+        key: bytes,
+        database: Callable[[], Database],
+        *,
+        secure: bool = False,
+        namespace: str = "",
+    ) -> None:
+        self._database = database
         self.namespace = namespace
         self._secure = secure
         self._key = hmac.digest(key, f"dashboards: {marked(namespace)}sessions".encode(), "sha256")
@@ -63,7 +75,6 @@ class Sessions:
         self._links = URLSafeTimedSerializer(
             self._key, salt="link", signer_kwargs={"digest_method": hashlib.sha256}
         )
-        self._over: dict[str, float] = {}
 
     def begin(self, response: Response, request: Request, who: str = "") -> Session:
         """Begin a session: a new number, so that nobody can have planted it."""
@@ -90,11 +101,13 @@ class Sessions:
             who, number = self._signer.loads(text, max_age=LASTS)
         except (BadData, ValueError, TypeError):
             return None
-        return None if number in self._over else self._session(who, number)
+        with self._database().read() as looking:
+            over = idempotency.is_spent(looking, str(number))
+        return None if over else self._session(who, number)
 
     def end(self, response: Response, session: Session) -> None:
         """End a session for good."""
-        self._is_over(session.number, LASTS)
+        self._spend(session.number)
         response.delete_cookie(COOKIE, httponly=True, samesite="strict")
 
     def link(self, who: str) -> str:
@@ -103,24 +116,16 @@ class Sessions:
         return text
 
     def redeem(self, link: str) -> str | None:
-        """Tell whose link this is, and use it up; None where it is used, old or forged.
-
-        What was used is remembered by this process, as logging out is.
-        """
+        """Tell whose link this is, and use it up; None where it is used, old or forged."""
         try:
             who, number = self._links.loads(link, max_age=LINK_LASTS)
         except (BadData, ValueError, TypeError):
             return None
-        if number in self._over:
-            return None
-        self._is_over(number, LINK_LASTS)
-        return str(who)
+        return str(who) if self._spend(number) else None
 
-    def _is_over(self, number: str, seconds: float) -> None:
-        """Remember a number until nothing that carries it could be good any more."""
-        now = time.time()
-        self._over = {number: until for number, until in self._over.items() if until > now}
-        self._over[number] = now + seconds
+    def _spend(self, number: str) -> bool:
+        with self._database().change(clock.now()) as change:
+            return idempotency.spend(change, number)
 
     def _session(self, who: str, number: str) -> Session:
         csrf = hmac.new(self._key, b"csrf:" + number.encode(), "sha256").hexdigest()
@@ -135,7 +140,7 @@ def sessions(request: Request) -> Sessions:
 
 async def resume(request: Request) -> Caller | None:
     """Let somebody who is logged in pass, counted like any caller. Raises Problem 429."""
-    session = sessions(request).of(request)
+    session = await run_in_threadpool(sessions(request).of, request)
     if session is None:
         return None
     request.state.session = session

@@ -24,6 +24,7 @@ from pathlib import Path
 from deploy.stack import postgresql
 from soak import demo, synthetic
 from soak.kills import Assault, Plan
+from soak.rounds import say
 from soak.traffic import PROGRAMS
 from soak.treated import noted
 
@@ -60,12 +61,12 @@ def main() -> int:
     rows = []
     for traffic in options.traffic or LIVES:
         for database in options.database or DATABASES:
-            _say(f"== {traffic} traffic, {database}: {options.kills} kills")
+            say(f"== {traffic} traffic, {database}: {options.kills} kills")
             rows.append(_assault(traffic, database, options))
     for row in rows:
-        _say(_line(row))
+        say(_line(row))
         for wrong in row.wrong:
-            _say(f"   WRONG: {wrong}")
+            say(f"   WRONG: {wrong}")
     if options.json:
         sys.stdout.write(json.dumps([asdict(row) for row in rows]) + "\n")
     return int(any(row.wrong for row in rows))
@@ -89,13 +90,13 @@ def _assault(traffic: str, database: str, options: argparse.Namespace) -> Row:
     try:
         with _database(database, folder) as url:
             if traffic == "demo":
-                attack = demo.assault(url, folder, plan, _say)
+                attack = demo.assault(url, folder, plan, say)
             else:
-                attack = synthetic.assault(url, folder, plan, paths=tuple(PROGRAMS), say=_say)
+                attack = synthetic.assault(url, folder, plan, paths=tuple(PROGRAMS), say=say)
         return _row(attack, traffic, database, time.monotonic() - began)
     finally:
         if options.keep:
-            _say(f"kept: {folder}")
+            say(f"kept: {folder}")
         else:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -145,11 +146,6 @@ def _line(row: Row) -> str:
         f"last fault {row.latest} s after a kill; up again in {row.start} s; "
         f"{row.failed_ticks} failed ticks; {len(row.wrong)} wrong; {row.seconds:.0f} s"
     )
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()
 
 
 if __name__ == "__main__":

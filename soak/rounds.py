@@ -9,6 +9,7 @@ What must hold is checked against the witness's notes, whose clock nobody sets.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -38,6 +39,12 @@ SHUT_SECONDS: Final = 1.0
 
 OVER_SECONDS: Final = 4.0
 """A stamped request is served so soon, with the longest hold-up, and stands in the notes then."""
+
+
+def say(line: str) -> None:
+    """Say on standard error how it goes."""
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
 
 
 @dataclass

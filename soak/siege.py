@@ -24,7 +24,7 @@ from deploy.stack.missing import Missing
 from ldfi.experiments.cli import exits
 from soak.attacks import EVERY, Attack
 from soak.halt_checks import latest_stamp
-from soak.rounds import Siege
+from soak.rounds import Siege, say
 from soak.sites import Site, on_sqlite
 from soak.stack_site import on_stack
 
@@ -60,10 +60,10 @@ def main() -> int:
             rows += _rows(site, attacks, found)
             wrong += found.wrong
     except Missing as error:
-        _say(str(error))
+        say(str(error))
         return exits.USAGE
     for line in [*map(str, rows), *(f"WRONG: {each}" for each in wrong)]:
-        _say(line)
+        say(line)
     if options.json:
         document = {"rows": [asdict(row) for row in rows], "wrong": wrong}
         sys.stdout.write(json.dumps(document) + "\n")
@@ -84,11 +84,11 @@ def _besieged(site: str, attacks: Sequence[Attack]) -> Siege:
     began = time.monotonic()
     try:
         with SITES[site](folder, PATHS) as them:
-            siege = Siege(them, folder / "notes", say=_say)
+            siege = Siege(them, folder / "notes", say=say)
             siege.run(sorted(attacks, key=EVERY.index))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    _say(f"{site}: {len(siege.rounds)} rounds in {time.monotonic() - began:.0f} s")
+    say(f"{site}: {len(siege.rounds)} rounds in {time.monotonic() - began:.0f} s")
     return siege
 
 
@@ -107,11 +107,6 @@ def _rows(site: str, attacks: Sequence[Attack], siege: Siege) -> list[Row]:
             )
         )
     return rows
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from pathlib import Path
 from deploy.stack.topology import missing
 from ldfi.experiments.cli import exits
 from soak.kills import Plan
+from soak.rounds import say
 from soak.stack_kills import Count, Result, assault
 from soak.victims import TARGETS
 
@@ -62,13 +63,13 @@ def main() -> int:
     options = _options()
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # leave nothing behind
     if absent := missing():
-        _say("\n".join(absent))
+        say("\n".join(absent))
         return exits.USAGE
     rows = [_row(target, options) for target in options.target or TARGETS]
     for row in rows:
-        _say(_line(row))
+        say(_line(row))
         for wrong in row.wrong:
-            _say(f"   WRONG: {wrong}")
+            say(f"   WRONG: {wrong}")
     if options.json:
         sys.stdout.write(json.dumps([asdict(row) for row in rows]) + "\n")
     return int(any(row.wrong for row in rows))
@@ -86,15 +87,15 @@ def _options() -> argparse.Namespace:
 
 
 def _row(target: str, options: argparse.Namespace) -> Row:
-    _say(f"== {target}: {options.kills} kills")
+    say(f"== {target}: {options.kills} kills")
     plan = Plan(options.kills, LIVES[target], options.seed, WARM_UP, PATIENCE)
     folder = Path(tempfile.mkdtemp(prefix=f"ldfi-soak-{target}-"))
     began = time.monotonic()
     try:
-        result = assault(folder, [target], plan, rate=options.rate, say=_say)
+        result = assault(folder, [target], plan, rate=options.rate, say=say)
     finally:
         if options.keep:
-            _say(f"kept: {folder}")
+            say(f"kept: {folder}")
         else:
             shutil.rmtree(folder, ignore_errors=True)
     return _told(target, result, time.monotonic() - began)
@@ -131,11 +132,6 @@ def _line(row: Row) -> str:
         f"{row.leads_again[1]} s, up again within {row.up_again[1]} s; {len(row.wrong)} wrong; "
         f"{row.seconds:.0f} s"
     )
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()
 
 
 if __name__ == "__main__":

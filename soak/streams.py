@@ -34,6 +34,7 @@ from ldfi.experiments.store.database import Database
 from ldfi.experiments.streams.intake import Intake
 from ldfi.experiments.streams.kafka import KafkaStream
 from ldfi.experiments.streams.stream import Topics
+from soak.rounds import say
 from tests.kit.streams import Piece, request
 
 PATHS = ("/home", "/search", "/titles/similar")
@@ -245,18 +246,13 @@ def main() -> int:
     kills = dict.fromkeys(("worker", "broker", "scheduler"), parser.parse_args().kills)
     try:
         with kafka.running() as broker, tempfile.TemporaryDirectory(prefix="ldfi-soak-") as folder:
-            assault = Assault(broker, Path(folder), kills, (1.0, 8.0), say=_say)
+            assault = Assault(broker, Path(folder), kills, (1.0, 8.0), say=say)
             acknowledged, counted, told = assault.run()
     except Missing as error:
-        _say(str(error))
+        say(str(error))
         return exits.USAGE
-    _say(f"{acknowledged.total()} requests acknowledged, {counted.total()} counted; {told}")
+    say(f"{acknowledged.total()} requests acknowledged, {counted.total()} counted; {told}")
     return int(counted != acknowledged)
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import date, timedelta
 from typing import Annotated, Final
 
@@ -25,6 +24,7 @@ from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.domain.campaign.local_time import wall
 from ldfi.experiments.store import campaigns as stored
 from ldfi.experiments.store import maintenance
+from ldfi.experiments.telemetry import clock
 
 router = APIRouter(route_class=PageRoute)
 
@@ -43,7 +43,7 @@ async def calendar(
     start: Annotated[date | None, Query(alias="from", description="In the first week.")] = None,
 ) -> Response:
     """Show four weeks from this one, or from that of ``from``."""
-    now, tz = time.time(), viewers_zone(request)
+    now, tz = clock.now(), viewers_zone(request)
     today = wall(now, tz).date()
     first = monday(min(max(start or today, _EARLIEST), _LATEST))
     days = days_from(first, 7 * WEEKS, tz)

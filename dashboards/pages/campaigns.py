@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Final, get_args
 
@@ -43,6 +42,7 @@ from ldfi.experiments.store.schema import (
     FindingRow,
     finding_id,
 )
+from ldfi.experiments.telemetry import clock
 
 router = APIRouter(prefix="/campaigns", route_class=PageRoute)
 
@@ -60,7 +60,7 @@ async def listing(
     cursor: Cursor = None,
 ) -> Response:
     """Say what runs, what is planned and who must act; and list every campaign, newest first."""
-    now, scheduler, callees_of = time.time(), engine.scheduler.state, callees(engine)
+    now, scheduler, callees_of = clock.now(), engine.scheduler.state, callees(engine)
     query = select(CampaignRow)
     if state is not None:
         query = query.where(CampaignRow.state == state)
@@ -114,7 +114,7 @@ async def show(
         view = CampaignView.of(row, _total(sums), live)
         definition = stored.definition_from_json(row.definition)
         held = sorted(live.held) if live is not None else []
-    burn = burn_down(view, definition.calendar, told, done, time.time())
+    burn = burn_down(view, definition.calendar, told, done, clock.now())
     waiting = [each for each in told if each.came == "waiting"]
     zone = viewers_zone(request)
     return rendered(

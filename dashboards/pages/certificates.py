@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -27,6 +26,7 @@ from ldfi.experiments.domain.settings import DEFAULTS
 from ldfi.experiments.store import campaigns, chain
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import CampaignRow
+from ldfi.experiments.telemetry import clock
 
 router = APIRouter(route_class=PageRoute)
 
@@ -95,7 +95,7 @@ async def listing(
 
 async def _proved(engine: Engine, db: Database, kept: EvidenceKept) -> list[Proved]:
     """Gather what is shown of the busiest kinds of request; what is worst comes first."""
-    now = time.time()
+    now = clock.now()
     rates = {name: known.rate(now) for name, known in engine.catalogue.classes.items()}
     total = sum(rates.values())
     chosen = sorted(engine.catalogue.classes.values(), key=lambda each: -rates[each.name])[:KEPT]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
@@ -32,6 +31,7 @@ from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
+from ldfi.experiments.telemetry import clock
 
 router = APIRouter(route_class=PageRoute)
 
@@ -48,7 +48,7 @@ async def listing(
     name: Annotated[Filter, Query()] = None,
 ) -> Response:
     """List the classes learned so far, the busiest first."""
-    now = time.time()
+    now = clock.now()
     known = [
         each
         for each in engine.catalogue.classes.values()
@@ -96,7 +96,7 @@ async def show(name: str, request: Request, engine: Running, db: Db, _caller: Vi
         experiments = [ExperimentView.of(row) for row in session.scalars(tried.limit(NEWEST))]
         changes = list(session.scalars(done.order_by(AuditRow.id.desc()).limit(NEWEST)))
     story = class_story(known, evidence.knowledge, evidence.certificate)
-    view = ClassView.of(known, time.time(), engine.scheduler.state.injectors)
+    view = ClassView.of(known, clock.now(), engine.scheduler.state.injectors)
     reached = known.traffic.topology.callees
     return rendered(
         request,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args
@@ -52,6 +51,7 @@ from ldfi.experiments.store.schema import (
     FindingRow,
     finding_id,
 )
+from ldfi.experiments.telemetry import clock
 
 router = APIRouter(route_class=PageRoute)
 
@@ -129,7 +129,7 @@ async def now(
 @router.post("/experiments/{experiment_id}/approve")
 async def approve(experiment_id: Id, engine: Running, caller: Operator) -> Response:
     """Let an experiment that waits for it be armed."""
-    engine.scheduler.commands.approve(experiment_id, caller.name, time.time())
+    engine.scheduler.commands.approve(experiment_id, caller.name, clock.now())
     return RedirectResponse(to_experiment(experiment_id), status_code=303)
 
 
@@ -141,7 +141,7 @@ async def reject(
     why, problems = read_as(Reason, {"reason": form.text("reason")})
     if why is None:
         return _page(request, engine, db, experiment_id, problems["reason"])
-    engine.scheduler.commands.reject(experiment_id, why.reason, caller.name, time.time())
+    engine.scheduler.commands.reject(experiment_id, why.reason, caller.name, clock.now())
     return RedirectResponse(to_experiment(experiment_id), status_code=303)
 
 
@@ -153,7 +153,7 @@ async def abort(
     why, problems = read_as(Reason, {"reason": form.text("reason")})
     if why is None:
         return _page(request, engine, db, experiment_id, problems["reason"])
-    engine.scheduler.commands.abort(experiment_id, why.reason, caller.name, time.time())
+    engine.scheduler.commands.abort(experiment_id, why.reason, caller.name, clock.now())
     return RedirectResponse(to_experiment(experiment_id), status_code=303)
 
 

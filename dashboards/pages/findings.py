@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -32,6 +31,7 @@ from ldfi.experiments.repairs.owners import Owners
 from ldfi.experiments.store import findings
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
+from ldfi.experiments.telemetry import clock
 
 router = APIRouter(route_class=PageRoute)
 
@@ -56,7 +56,7 @@ async def listing(
     start: Annotated[int, Query(ge=0, le=MOST)] = 0,
 ) -> Response:
     """Show weaknesses, the worst first; what needs somebody, where nothing else is asked for."""
-    now = time.time()
+    now = clock.now()
     wanted = Wanted(state, request_class, owner, takes, group, start)
     newest = select(FindingRow).order_by(FindingRow.found_at.desc(), FindingRow.id)
     with db.read() as session:
@@ -106,7 +106,7 @@ async def acknowledge(
         with db.read() as session:
             story = told(session, engine, finding_id, request)
         return _page(request, story, 422, problems["reason"])
-    with db.change(time.time(), caller.name) as change:
+    with db.change(clock.now(), caller.name) as change:
         findings.acknowledge(change, finding_id, why.reason)
     return RedirectResponse(to_finding(finding_id), status_code=303)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
@@ -23,6 +22,7 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.maintenance import window_of
 from ldfi.experiments.store.schema import MaintenanceRow
+from ldfi.experiments.telemetry import clock
 
 router = APIRouter(prefix="/maintenance", route_class=PageRoute)
 
@@ -91,7 +91,7 @@ def _page(
             LISTED,
         )
         rows = [window_of(row) for row in found.items]
-    now = time.time()
+    now = clock.now()
     typed = form or Form({})
     return rendered(
         request,

@@ -3,7 +3,6 @@ act; below it what is armed, what is open and what it may still cost."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 from fastapi import APIRouter, Request, Response
@@ -19,7 +18,8 @@ from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.api.views import ExperimentView
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.store import arming
+from ldfi.experiments.store import arming, switches
+from ldfi.experiments.telemetry import clock
 
 router = APIRouter(route_class=PageRoute)
 
@@ -51,13 +51,14 @@ class OpenClass:
 @router.get("/")
 async def first(request: Request, engine: Running, db: Db, _caller: Viewer) -> Response:
     """Show everything at a glance."""
-    now = time.time()
+    now = clock.now()
     limits = engine.scheduler.state.limits
     tz = viewers_zone(request)
     with db.read() as session:
         story = now_story(session, engine, day_kept(request), called_of(request), tz, now)
-        hour = arming.charged(session, arming.within(now - arming.HOUR))
-        day = arming.charged(session, arming.within(now - arming.DAY))
+        hour = arming.charged_within(session, arming.HOUR, now)
+        day = arming.charged_within(session, arming.DAY, now)
+        jumped = switches.jumped(session, now)
     return rendered(
         request,
         "now_page.html",
@@ -73,6 +74,7 @@ async def first(request: Request, engine: Running, db: Db, _caller: Viewer) -> R
             Budget("hour", hour, limits.members_per_hour),
             Budget("day", day, limits.members_per_day),
         ],
+        jumped=jumped,
         open_classes=_open_classes(engine),
         classes=len(engine.catalogue.classes),
         edges=engine.board.edges(now),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import dataclass, replace
 from typing import Annotated, Final, Literal
 from urllib.parse import urlencode
@@ -25,6 +24,7 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.lifecycle import HURTING
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import FindingRow
+from ldfi.experiments.telemetry import clock
 
 router = APIRouter(route_class=PageRoute)
 
@@ -111,7 +111,7 @@ async def _looked_at(
     engine: Engine, db: Database, kept: EvidenceKept, request_class: str
 ) -> list[Looked]:
     """Gather what is known of the busiest classes, or of one."""
-    now = time.time()
+    now = clock.now()
     rates = {name: known.rate(now) for name, known in engine.catalogue.classes.items()}
     total = sum(rates.values())
     chosen = [

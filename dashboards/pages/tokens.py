@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
@@ -23,6 +22,7 @@ from ldfi.experiments.process.tokens import ROLES
 from ldfi.experiments.store import tokens as stored
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import TokenRow
+from ldfi.experiments.telemetry import clock
 
 router = APIRouter(prefix="/tokens", route_class=PageRoute)
 
@@ -97,7 +97,7 @@ def _page(
         "tokens.html",
         422 if problems else 200,
         entries=entries,
-        now=time.time(),
+        now=clock.now(),
         next=found.next,
         first=cursor is None,
         roles=[(role, MEANINGS[role]) for role in ROLES],

@@ -5,7 +5,6 @@ The address of an answer can be shared.
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
@@ -30,6 +29,7 @@ from ldfi.experiments.domain.judging.injected import Exposure
 from ldfi.experiments.errors import InvalidCalendar
 from ldfi.experiments.store import injected as stored
 from ldfi.experiments.store.schema import ExperimentRow
+from ldfi.experiments.telemetry.clock import now
 
 router = APIRouter(route_class=PageRoute)
 
@@ -58,7 +58,7 @@ async def was_it_us(
     tz, wanted = viewers_zone(request), request_class.strip() or None
     try:
         clock = zone_of(zone) if zone else tz
-        window = windows.window_of(since.strip(), until.strip(), clock, time.time(), api.LAST)
+        window = windows.window_of(since.strip(), until.strip(), clock, now(), api.LAST)
     except (ValueError, InvalidCalendar) as error:
         typed = (since, until, request_class)
         return _page(request, engine, typed, status=422, problem=str(error))

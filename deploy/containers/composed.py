@@ -24,8 +24,8 @@ from deploy.containers.engine import Engine
 from deploy.containers.standins import LEFT_OUT, ROOT
 from deploy.stack.missing import Missing
 
-EXAMPLE: Final = ROOT / ".env.example"
-TOKEN: Final = ROOT / "build" / "containers" / "metrics_token"
+SECRETS: Final = ROOT / "build" / "containers" / "env"
+TOKEN: Final = SECRETS.with_name("metrics_token")
 _FILES: Final = ("compose.yaml", "deploy/containers/overlay.yaml")
 _SERVICE: Final = "com.docker.compose.service"
 
@@ -42,7 +42,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """The services of compose.yaml but Grafana, with the secrets of ``.env.example``."""
+    """The services of compose.yaml but Grafana, with secrets of their own."""
 
     engine: Engine
 
@@ -131,7 +131,7 @@ class Composed:
         files = [word for each in _FILES for word in ("--file", each)]
         program = [sys.executable, "-m", "podman_compose", "--in-pod", "false"]
         done = subprocess.run(
-            [*program, "--env-file", str(EXAMPLE), *files, *words],
+            [*program, "--env-file", str(SECRETS), *files, *words],
             cwd=ROOT,
             env={**self.engine.environment, **secrets()},
             capture_output=True,
@@ -150,8 +150,12 @@ def composed(engine: Engine) -> Composed:
 
 
 def secrets() -> Mapping[str, str]:
-    """Read the example's."""
-    lines = EXAMPLE.read_text().splitlines()
+    """Read them; they are made where there are none."""
+    if not SECRETS.exists():
+        SECRETS.parent.mkdir(parents=True, exist_ok=True)
+        made = subprocess.check_output(["sh", str(ROOT / "deploy" / "secrets.sh")], text=True)
+        SECRETS.write_text(made)
+    lines = SECRETS.read_text().splitlines()
     pairs = [line.partition("=") for line in lines if line and not line.startswith("#")]
     return {name: value for name, _, value in pairs}
 

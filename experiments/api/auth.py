@@ -14,6 +14,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.concurrency import run_in_threadpool
 
 from ldfi.experiments.api import rate_limit
+from ldfi.experiments.api.caller_address import address_of
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.rate_limit import Rate, RateLimiter
 from ldfi.experiments.process.tokens import Caller, Role, Tokens
@@ -44,7 +45,7 @@ def enter(request: Request, caller: Caller) -> None:
     """Let somebody who was recognised pass, and count the request. Raises Problem 429."""
     address, parts = "", 1
     if caller.role == "devices":  # their token is on every phone
-        address, parts = _address(request), _parts(request)
+        address, parts = address_of(request), _parts(request)
     _limiter(request).take((caller.id, address), _RATES[caller.role], parts)
     if caller.role == "edge" and (name := request.query_params.get("edge")):
         _limiter(request).take((caller.id, "edge", name), rate_limit.EDGE)
@@ -63,7 +64,7 @@ async def recognise(request: Request, token: str) -> Caller:
         return caller
     caller = await run_in_threadpool(tokens.look_up, token) if token else None
     if caller is None:
-        _limiter(request).take(("stranger", _address(request)), rate_limit.STRANGERS)
+        _limiter(request).take(("stranger", address_of(request)), rate_limit.STRANGERS)
         raise Problem(401, "unauthorized", "send Authorization: Bearer TOKEN")
     return caller
 
@@ -79,10 +80,6 @@ def _parts(request: Request) -> int:
 def _limiter(request: Request) -> RateLimiter:
     limiter: RateLimiter = request.app.state.rate_limiter
     return limiter
-
-
-def _address(request: Request) -> str:
-    return request.client.host if request.client is not None else ""
 
 
 _bearer = HTTPBearer(auto_error=False, description="A token of a role that the route allows.")

@@ -134,7 +134,7 @@ _reported.__signature__ = inspect.signature(Reported)  # type: ignore[attr-defin
 async def rules(
     request: Request,
     serving: Serving,
-    _caller: Edge,
+    caller: Edge,
     said: Annotated[Reported, Depends(_reported)],
 ) -> Response | dict[str, Any]:
     """Hand out the armed rules; waits up to ``wait`` seconds for a version other than ``version``.
@@ -142,7 +142,7 @@ async def rules(
     Who accepts `text/event-stream` gets each version in an event, as an offer without a lease.
     """
     board = serving.board
-    hear(board, said, clock.now())
+    hear(board, said, clock.now(), caller.name)
     if EVENTS in request.headers.get("accept", ""):
         return EventSourceResponse(
             _offers(board, said.edge),
@@ -196,13 +196,14 @@ class AskAnswer(BaseModel):
 
 
 @router.post("/asks")
-async def asks(serving: Serving, _caller: Edge, ask: Ask) -> AskAnswer:
+async def asks(serving: Serving, caller: Edge, ask: Ask) -> AskAnswer:
     """Let an edge enrol one more device, in either arm, where an experiment has room for it."""
     board, now = serving.board, clock.now()
     if isinstance(serving, EdgeRelay):
         granted = await serving.ask(ask.edge, ask.experiment, ask.arm, ask.ask, now)
     else:
-        granted = board.ask(ask.edge, ask.experiment, ask.arm, ask.ask, now)
+        asked = ask.edge, ask.experiment, ask.arm, ask.ask, now
+        granted = board.ask(*asked, token=caller.name)
     seconds = board.seconds(now) if granted else 0.0
     return AskAnswer(granted=granted, lease_seconds=seconds, version=board.version)
 
@@ -227,8 +228,8 @@ async def _offers(board: RulesBoard, edge: str) -> AsyncIterator[dict[str, str]]
             await board.changed_since(version, left)
 
 
-def hear(board: RulesBoard, said: Reported, now: float) -> None:
-    """Tell the board what an edge says. Raises Problem 422."""
+def hear(board: RulesBoard, said: Reported, now: float, token: str = "") -> None:
+    """Tell the board what an edge says. ``token``: the name of its token. Raises Problem 422."""
     behind = None
     if said.behind is not None:
         silent = _names("silent", said.silent)
@@ -242,6 +243,7 @@ def hear(board: RulesBoard, said: Reported, now: float) -> None:
         asked=said.asked,
         late=said.late,
         behind=behind,
+        token=token,
     )
 
 

@@ -19,6 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
+from ldfi.experiments.api.caller_address import CALLER, vouched
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.store import leaders
@@ -118,15 +119,14 @@ async def _onward(request: Request, url: str) -> httpx.Request:
     came = [
         (name, value)
         for name, value in request.headers.raw
-        if name not in _HOP | {b"content-length", b"x-forwarded-for"}
+        if name not in _HOP | {b"content-length", b"x-forwarded-for", CALLER.encode()}
     ]
-    by = request.client.host if request.client is not None else "unknown"
-    way = [*request.headers.getlist("x-forwarded-for"), by]
+    whose = (CALLER.encode(), vouched(request).encode())
     target = request.scope["raw_path"] + b"?" + request.scope["query_string"]
     return httpx.Request(
         request.method,
         httpx.URL(url).copy_with(raw_path=target.removesuffix(b"?")),
-        headers=[*came, (b"x-forwarded-for", ", ".join(way).encode()), (FORWARDED.encode(), b"1")],
+        headers=[*came, whose, (FORWARDED.encode(), b"1")],
         content=b"" if request.method in {"GET", "HEAD"} else await request.body(),
         extensions={"timeout": _TIMEOUT.as_dict()},
     )

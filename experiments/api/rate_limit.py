@@ -2,7 +2,7 @@
 
 A bucket holds up to ``burst`` requests and fills at ``per_second``. Each process counts for itself:
 behind two API processes a caller has twice as much. Addresses are those of the connection; behind
-a proxy, let uvicorn take them from its headers (``FORWARDED_ALLOW_IPS``), or all share one bucket.
+a proxy, name it (``FORWARDED_ALLOW_IPS``), or all share one bucket.
 """
 
 from __future__ import annotations

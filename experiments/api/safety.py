@@ -67,6 +67,10 @@ class Status(BaseModel):
     edges: int = Field(description="Edges that ask for rules.")
     hour: Budget
     day: Budget
+    clock_jumped: float = Field(
+        description="Seconds by which the machine's clock was set forward within the last day; "
+        "the budgets look so much further back."
+    )
     maintenance: list[MaintenanceView]
     spans: int
     outcomes: int
@@ -132,8 +136,9 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
     now = clock.now()
     limits = engine.scheduler.state.limits
     with db.read() as session:
-        hour = arming.charged(session, arming.within(now - arming.HOUR))
-        day = arming.charged(session, arming.within(now - arming.DAY))
+        hour = arming.charged_within(session, arming.HOUR, now)
+        day = arming.charged_within(session, arming.DAY, now)
+        jumped = switches.jumped(session, now)
     return Status(
         halted=engine.scheduler.state.halted,
         guardrail=engine.scheduler.state.breach,
@@ -141,6 +146,7 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
         edges=engine.board.edges(now),
         hour=Budget(charged=hour, limit=limits.members_per_hour),
         day=Budget(charged=day, limit=limits.members_per_day),
+        clock_jumped=jumped,
         maintenance=list(map(MaintenanceView.of, engine.scheduler.state.windows)),
         spans=engine.spans,
         outcomes=engine.outcomes,

@@ -106,7 +106,12 @@ class ExperimentView(View):
     created_at: float
     armed_at: float | None
     ended_at: float | None
-    counts: dict[str, Any] = Field(validation_alias="comparison", default_factory=dict)
+    counts: dict[str, Any] = Field(
+        validation_alias="comparison",
+        default_factory=dict,
+        description="Control against treatment; `edges`: how many devices each edge was given and "
+        "used, the largest first.",
+    )
 
     model_config = ConfigDict(from_attributes=True, populate_by_name=True)
 

@@ -11,6 +11,7 @@ import typer
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.control import AsJson
 from ldfi.experiments.cli.extras import need
+from ldfi.experiments.cli.secret import secret
 from ldfi.experiments.cli.terminal import console
 
 
@@ -35,7 +36,11 @@ def analyze(
     ] = None,
     traces_token: Annotated[
         str | None,
-        typer.Option(envvar="LDFI_TRACES_TOKEN", help="Sent when fetching, as a bearer token."),
+        typer.Option(
+            envvar="LDFI_TRACES_TOKEN",
+            callback=secret,
+            help="Sent when fetching, as a bearer token; @FILE, or - for standard input.",
+        ),
     ] = None,
     max_size: Annotated[
         int, typer.Option(help="List hypotheses of up to this many faults.", min=1, max=4)

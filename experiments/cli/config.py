@@ -26,6 +26,7 @@ def check(
 
     try:
         config = Config.load()
+        config.refuse_examples()
     except InvalidConfig as error:
         if as_json:
             typer.echo(json.dumps({"valid": False, "errors": str(error).splitlines()}))
@@ -66,7 +67,8 @@ def _connect(url: str) -> None:
     """Reach the database without changing anything. Raises Unreachable."""
     from sqlalchemy import create_engine
     from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import SQLAlchemyError
+
+    from ldfi.experiments.store.explained import explained
 
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
@@ -76,10 +78,7 @@ def _connect(url: str) -> None:
         return
     engine = create_engine(parsed, connect_args={"connect_timeout": 5})
     try:
-        engine.connect().close()
-    except SQLAlchemyError as error:
-        shown = parsed.render_as_string(hide_password=True)
-        reason = str(getattr(error, "orig", error)).strip()
-        raise Unreachable(f"no database at {shown}: {reason}") from error
+        with explained(url):
+            engine.connect().close()
     finally:
         engine.dispose()

@@ -10,13 +10,19 @@ from urllib.parse import quote
 
 import typer
 
+from ldfi.experiments.cli.secret import secret
+
 if TYPE_CHECKING:
     from ldfi.experiments.cli.client import Client
 
 Url = Annotated[str, typer.Option(envvar="LDFI_URL", help="Where the service answers.")]
 Token = Annotated[
     str,
-    typer.Option(envvar="LDFI_TOKEN", help="A token: viewer to look, operator to change."),
+    typer.Option(
+        envvar="LDFI_TOKEN",
+        callback=secret,
+        help="A token: viewer to look, operator to change; @FILE, or - for standard input.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Limit = Annotated[int, typer.Option(min=1, help="List so many at most.")]
@@ -25,7 +31,9 @@ OptionalToken = Annotated[
     str | None,
     typer.Option(
         envvar="LDFI_TOKEN",
-        help="A token, role viewer: finding and lineages come from the service.",
+        callback=secret,
+        help="A token, role viewer: finding and lineages come from the service; @FILE, or - for "
+        "standard input.",
     ),
 ]
 Reason = Annotated[str, typer.Option(help="Why; it goes into the audit.")]

@@ -16,6 +16,7 @@ from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.control import HERE, AsJson, Token, Url, connected
 from ldfi.experiments.cli.terminal import show
 from ldfi.experiments.errors import ExperimentsError, Unreachable
+from ldfi.experiments.process.examples import ADVICE, is_example
 
 if TYPE_CHECKING:
     from ldfi.experiments.cli.client import Client
@@ -41,7 +42,7 @@ def doctor(
     service, by FIT_KEYS of this shell; without, nothing is sent through your system.
     """
     with connected(url, token) as client:
-        found = list(_looked_at(client, target))
+        found = list(_looked_at(client, token, target))
     picture = Table.grid(padding=(0, 1))
     for each in found:
         line = Text(f"{each.about}: {each.said}").append(
@@ -53,14 +54,18 @@ def doctor(
     raise typer.Exit(exits.INCONCLUSIVE if ill else exits.FINE)
 
 
-def _looked_at(client: Client, target: str | None) -> Iterator[Checkup]:
+def _looked_at(client: Client, token: str, target: str | None) -> Iterator[Checkup]:
     from ldfi.experiments.cli.diagnosis import Checkup, of_classes, of_keys, of_status, of_traces
 
     role = _role(client)
     yield Checkup("service", True, f"{client.url} answers")
     may = role in {"viewer", "operator", "admin"}
     advice = "" if may else "set LDFI_TOKEN to a token of role viewer, operator or admin"
-    yield Checkup("token", may, f"its role is {role}", advice)
+    if is_example(token):
+        said = f"its role is {role}, and it is an example that is published"
+        yield Checkup("token", False, said, f"make others: {ADVICE}")
+    else:
+        yield Checkup("token", may, f"its role is {role}", advice)
     yield of_keys(*_keys())
     if not may:
         return
@@ -104,6 +109,8 @@ def _keys() -> tuple[str | None, str]:
     from ldfi.fit.keys import VARIABLE, Keys
 
     text = os.environ.get(VARIABLE, "")
+    if any(is_example(each.rpartition(":")[2]) for each in text.split(",")):
+        return None, "FIT_KEYS has an example that is published: whoever reads it can inject"
     try:
         return (Keys.parse(text).signing_id, "") if text else (None, "")
     except KeyFormatError as error:

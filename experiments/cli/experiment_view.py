@@ -46,7 +46,10 @@ def side_by_side(experiment: dict[str, Any]) -> RenderableType:
     """One experiment: what was tried, control against treatment, and why it ended."""
     counts = experiment["counts"]
     facts = _facts(experiment)
-    return Group(facts, _arms(counts), _weighed(counts)) if counts else facts
+    if not counts:
+        return facts
+    edges = [_edges(counts["edges"])] if counts.get("edges") else []
+    return Group(facts, _arms(counts), _weighed(counts), *edges)
 
 
 def _facts(experiment: dict[str, Any]) -> Card:
@@ -88,6 +91,16 @@ def _arms(counts: dict[str, Any]) -> Table:
         latencies = (counts[arm]["latency"] for arm in ARMS)
         shown = (milliseconds(each[name]) if each else NOTHING for each in latencies)
         table.add_row(f"latency {name}", *shown)
+    return table
+
+
+def _edges(shares: list[dict[str, Any]]) -> Table:
+    table = columns("edge", "token", "given", "used", whole=1)
+    for column in table.columns[2:]:
+        column.justify = "right"
+    for each in shares:
+        behind = "" if each["behind"] == 1 else f" with {each['behind']} behind it"
+        table.add_row(each["edge"] + behind, each["token"], str(each["given"]), str(each["used"]))
     return table
 
 

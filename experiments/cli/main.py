@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from types import FrameType
@@ -12,6 +13,7 @@ import typer
 from ldfi.errors import LdfiError
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.commands import CommandGroup
+from ldfi.experiments.cli.secret import take_in_files
 from ldfi.experiments.errors import Unreachable
 
 app = typer.Typer(
@@ -47,6 +49,7 @@ def main() -> None:
     """
     signal.signal(signal.SIGTERM, _interrupt)
     try:
+        take_in_files(os.environ)
         app()
     except Unreachable as error:
         _fail(error, exits.UNREACHABLE)

@@ -44,6 +44,7 @@ def prune(
     counted. Lessons are folded into what they came to; of records of runs their hashes stay.
     """
     from ldfi.experiments.process.config import Config
+    from ldfi.experiments.store.explained import explained
     from ldfi.experiments.telemetry import clock
 
     config = Config.load(
@@ -60,7 +61,8 @@ def prune(
         for days in (config.keep_lessons_days, config.keep_runs_days, config.keep_experiments_days)
     )
     bounds = _Bounds(now, lessons, runs, experiments)
-    found = _foreseen(config, bounds) if dry_run else _done(config, bounds)
+    with explained(config.database_url.get_secret_value()):
+        found = _foreseen(config, bounds) if dry_run else _done(config, bounds)
     _show(_summed(found), dry_run=dry_run, as_json=as_json)
 
 

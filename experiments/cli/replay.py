@@ -15,6 +15,7 @@ from ldfi.experiments.cli.control import HERE, AsJson, Url
 from ldfi.experiments.cli.durations import seconds as length_of
 from ldfi.experiments.cli.replay_records import export, record, schema
 from ldfi.experiments.cli.replay_runs import compare, run
+from ldfi.experiments.cli.secret import secret
 from ldfi.experiments.cli.terminal import console
 
 
@@ -51,7 +52,13 @@ def feed(
     ],
     target: Annotated[list[str], typer.Option(help="Where staging is: one URL.")],
     token: Annotated[
-        str, typer.Option(envvar="LDFI_TOKEN", help="A token of role devices.", show_default=False)
+        str,
+        typer.Option(
+            envvar="LDFI_TOKEN",
+            callback=secret,
+            help="A token of role devices; @FILE, or - for standard input.",
+            show_default=False,
+        ),
     ],
     rate: Annotated[float, typer.Option(help="Requests a second, at most.", min=0.01)] = 5.0,
     devices: Annotated[int, typer.Option(help="Devices that are made up.", min=1)] = 200,

@@ -11,7 +11,7 @@ from rich.text import Text
 from ldfi.experiments.cli.control import HERE, All, AsJson, Limit, Token, Url, connected
 from ldfi.experiments.cli.ids import whole
 from ldfi.experiments.cli.terminal import Card, columns, show, show_page
-from ldfi.experiments.cli.words import when
+from ldfi.experiments.cli.words import length, when
 from ldfi.experiments.errors import Unreachable
 
 DOOR_SECONDS: Final = 3.0
@@ -128,6 +128,9 @@ def _status(status: dict[str, Any]) -> Card:
     for name, of in (("hour", "this hour"), ("day", "these 24 hours")):
         budget = status[name]
         table.add_row("members", f"{budget['charged']} of {budget['limit']} charged {of}")
+    if status.get("clock_jumped"):
+        ahead = length(status["clock_jumped"])
+        table.add_row("clock", f"was set forward by {ahead}; that renews no budget")
     for window in status["maintenance"]:
         down = ", ".join(window["down"]) or "everything"
         table.add_row(

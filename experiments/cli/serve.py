@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from ldfi.experiments.cli.secret import warn
 from ldfi.experiments.errors import Invalid
 from ldfi.experiments.process.role import ProcessRole
 
 if TYPE_CHECKING:
     from ldfi.experiments.process.config import Config
+
+
+_PASSWORD: Final = re.compile(r"://[^/@]*:[^/@]+@|[?&]password=")
 
 
 def serve(
@@ -50,12 +55,16 @@ def serve(
 
     given: dict[str, Any] = {"host": host, "port": port, "database_url": _url(database)}
     if not dev:
-        run(Config.load(**given), role)
+        config = Config.load(**given)
+        config.refuse_examples()
+        run(config, role)
         return
     from ldfi.experiments.cli import development
 
     development.take_in(lambda: _here(_lasting(Config.load(**given))))
     config = Config.load(**given)
+    for name in config.examples():
+        warn(f"LDFI_{name.upper()} has an example that is published: nobody else may reach this")
     typer.echo(development.told(config.public_url or _here(_lasting(config))))
     run(config, role)
 
@@ -72,4 +81,9 @@ def _here(port: int) -> str:
 
 
 def _url(database: str | None) -> str | None:
+    if database and "://" in database and _PASSWORD.search(database):
+        warn(
+            "--database shows its password to every user of this machine (ps): set "
+            "LDFI_DATABASE_URL or LDFI_DATABASE_URL_FILE"
+        )
     return f"sqlite:///{Path(database)}" if database and "://" not in database else database

@@ -11,8 +11,10 @@ from contextlib import suppress
 from typing import Final
 
 import uvicorn
-from starlette.types import ASGIApp
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ldfi.errors import LdfiError
 from ldfi.experiments.api.app import create_app
 from ldfi.experiments.api.front_door import front_doors
 from ldfi.experiments.api.listening import PatientConnection, room
@@ -33,6 +35,7 @@ from ldfi.experiments.process.ingest import Ingest, worker_of
 from ldfi.experiments.process.role import ProcessRole
 from ldfi.experiments.process.service import Service
 from ldfi.experiments.process.tokens import Tokens
+from ldfi.experiments.store.explained import explained
 from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.telemetry.logs import set_up
 from ldfi.experiments.telemetry.prometheus import Prometheus
@@ -40,6 +43,9 @@ from ldfi.experiments.telemetry.tracing import traced, wanted
 from ldfi.lineage.machine_code import way
 
 _log = logging.getLogger("ldfi")
+_uvicorn: Final = logging.getLogger("uvicorn.error")
+_FAILED: Final = "Application startup failed. Exiting."
+"""What uvicorn says in the end; we say why."""
 
 NOT_STARTED: Final = 3
 """Exit code where nobody listens in the end, as uvicorn has it."""
@@ -96,10 +102,12 @@ def check_extras(config: Config) -> None:
 
 
 def _answer(app: ASGIApp, config: Config, told: Told) -> None:
-    """Listen until we are told to end; ``told``: the port, once somebody listens there."""
+    """Listen until we are told to end; ``told``: the port, once somebody listens there. Raises what
+    the application could not start for."""
     PatientConnection.most = room()
+    started = _Started(app)
     asked = uvicorn.Config(
-        app,
+        started,
         http=PatientConnection,
         ws="none",
         log_config=None,  # its lines are ours
@@ -107,11 +115,50 @@ def _answer(app: ASGIApp, config: Config, told: Told) -> None:
         access_log=False,
         timeout_graceful_shutdown=3,  # long polls and event streams never end by themselves
     )
-    server = Greeting(asked, told)
-    with short_collections(), suppress(KeyboardInterrupt):
-        server.run(front_doors(config.host, config.port))
+    server, url = Greeting(asked, told), config.database_url.get_secret_value()
+    with short_collections(), suppress(KeyboardInterrupt), explained(url):
+        try:
+            server.run(front_doors(config.host, config.port))
+        except SystemExit:  # so uvicorn ends where the application cannot start
+            if started.error is None:
+                raise
+            raise started.error from None
     if not server.started:
         sys.exit(NOT_STARTED)
+
+
+class _Started:
+    """The application, which keeps the ``error`` of ours, or the database's, that it could not
+    start for; uvicorn would log a traceback."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.error: LdfiError | SQLAlchemyError | None = None
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "lifespan":
+            await self._app(scope, receive, send)
+            return
+        failed: list[Message] = []
+
+        async def watched(message: Message) -> None:
+            if message["type"] == "lifespan.startup.failed":
+                failed.append(message)
+            else:
+                await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except (LdfiError, SQLAlchemyError) as error:
+            if not failed:
+                raise
+            self.error = error
+            _uvicorn.addFilter(lambda record: record.msg != _FAILED)
+            await send({**failed[0], "message": ""})
+        except BaseException:
+            for each in failed:
+                await send(each)
+            raise
 
 
 def check_role(role: ProcessRole, config: Config) -> None:

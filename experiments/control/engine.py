@@ -231,7 +231,7 @@ class Engine:
         reason = f"the machine's clock was set by {self._clock.last_step:+.0f} s"
         _log.warning("%s: everything armed is disarmed", reason)
         self.board.clear()
-        self.scheduler.switch.disarm(reason, now)
+        self.scheduler.switch.disarm(reason, now, self._clock.jumps)
 
     def _learn(self, trace: Trace, now: float) -> None:
         """Take a trace that was handed over."""

@@ -32,7 +32,8 @@ class EdgeSeen:
     """``holds``: the number of the version that it said it holds; ``until``: the end of its lease.
     ``mute``: it says nothing of control, as edges once did. ``asks``: it can ask; all its asks up
     to ``settled`` are. ``late``: how many of its asks came to nothing in time. ``behind``: for how
-    many edges it stands. ``streams``: how many streams of offers it has open."""
+    many edges it stands. ``streams``: how many streams of offers it has open. ``token``: the
+    name of the token that it called with last."""
 
     seen: float
     holds: int = -1
@@ -43,6 +44,7 @@ class EdgeSeen:
     late: int = 0
     behind: int = 1
     streams: int = 0
+    token: str = ""
 
 
 @dataclass(slots=True)
@@ -92,6 +94,11 @@ class Fleet:
         """Tell whether an edge can act on nothing that it was ever given."""
         edge = self._edges.get(name)
         return edge is None or now >= edge.until
+
+    def is_here(self, name: str, now: float) -> bool:
+        """Tell whether an edge has been heard of within its lease."""
+        edge = self._edges.get(name)
+        return edge is not None and self._is_here(edge, now)
 
     def _is_here(self, edge: EdgeSeen, now: float) -> bool:
         return edge.streams > 0 or edge.seen >= now - self.lease

@@ -65,6 +65,7 @@ class Passes:
             experiment.used = self._board[experiment.id].used
             experiment.controls = self._board[experiment.id].enrolled
             experiment.enrolled = self._board[experiment.id].controls
+            experiment.shares = self._board[experiment.id].shares()
             try:
                 self._follow(campaign, experiment, now)
             except SQLAlchemyError:

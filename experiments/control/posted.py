@@ -1,19 +1,26 @@
 """One armed experiment on the rules board: which edge may treat how many devices of it, and has.
 
 The sum of what edges may treat is never more than was reserved. An edge that is *alone* is dealt
-all there is. Several ask, device by device, as they need it; what they asked for and did not use
+it in advance. Several ask, device by device, as they need it; what they asked for and did not use
 comes back when they say so. Edges of a version that cannot ask are dealt something in advance, and
-more when they had to turn a device away; that is never taken back, and what they do not use is
-given out once more after a while.
+more when they had to turn a device away; what was sent to them is never taken back, and what they
+do not use is given out once more after a while.
+
+What an edge holds and has not said to have used is *lent*: :data:`FIRST_LOAN` at first, later as
+much as it has treated. All edges that have treated nobody yet share one small pool, whatever they
+call themselves. So one that was made up costs a loan, not the experiment's members; what was dealt
+to it and never fetched comes back when it is gone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from heapq import nlargest
 from typing import Final
 
-from ldfi.experiments.control.fleet import Fleet
+from ldfi.experiments.control.fleet import EdgeSeen, Fleet
+from ldfi.experiments.domain.judging.shares import EdgeShare
 from ldfi.fit.allowance import Enrolled
 from ldfi.fit.context import Arm
 from ldfi.fit.rules import Rule
@@ -21,15 +28,30 @@ from ldfi.fit.rules import Rule
 IDLE_SECONDS: Final = 5.0
 """After which what an edge was given and has not used is given to another one as well."""
 
+FIRST_LOAN: Final = 16
+"""Devices that an edge may hold before it has treated any."""
+
+UNPROVEN: Final = 4
+"""One part in so many of the members may be held by edges that have treated nobody, or
+:data:`FIRST_LOAN` where that is more."""
+
+MAX_OPEN: Final = 4_096
+"""Asks of one edge that are not settled; an edge settles its own once a second."""
+
+MAX_SHOWN: Final = 40
+"""Edges that an experiment's record names: those that hold or have used most."""
+
 
 @dataclass(slots=True)
 class Allotment:
-    """One edge's part. ``dealt``: how many devices it may treat without asking. ``granted``: how
-    many it was given on demand since, ``open``: those of its asks that were granted and that it has
-    not settled yet, by number. ``kept``: what a relay holds for the edges behind it,
-    ``silent``: one of those never said how many it enrolled in control."""
+    """One edge's part. ``dealt``: how many devices it may treat without asking; ``sent``: how many
+    of them it was told of. ``granted``: how many it was given on demand since, ``open``: those of
+    its asks that were granted and that it has not settled yet, by number. ``kept``: what a relay
+    holds for the edges behind it, ``silent``: one of those never said how many it enrolled in
+    control."""
 
     dealt: int = 0
+    sent: int = 0
     granted: int = 0
     open: dict[int, Arm] = field(default_factory=dict)
     kept: int = 0
@@ -40,8 +62,26 @@ class Allotment:
     @property
     def total(self) -> int:
         """How many devices it may have treated, or may still treat."""
+        return self._with_asks(self.dealt)
+
+    @property
+    def held(self) -> int:
+        """The same without what it was dealt and never told of."""
+        return self._with_asks(self.sent)
+
+    def _with_asks(self, dealt: int) -> int:
         pending = sum(arm == "treatment" for arm in self.open.values())
-        return max(self.dealt, self.kept, self.heard.treatment) + pending
+        return max(dealt, self.kept, self.heard.treatment) + pending
+
+    @property
+    def lent(self) -> int:
+        """How many of them it has not said to have treated."""
+        return self.total - self.heard.treatment
+
+    @property
+    def credit(self) -> int:
+        """How many more it may be lent, by what it has treated so far."""
+        return max(FIRST_LOAN, self.heard.treatment) - self.lent
 
     @property
     def empty(self) -> bool:
@@ -62,6 +102,11 @@ class Allotment:
         self.dealt += more
         self.given_at = now
         self.heard = self.heard._replace(wants=False)
+
+    def tell(self) -> int:
+        """Return how many devices it may treat without asking, which it knows from now on."""
+        self.sent = self.dealt
+        return self.dealt
 
 
 @dataclass(slots=True)
@@ -135,15 +180,25 @@ class Posted:
         return sum(
             part.heard.treatment
             if down is not None and self.fleet.confirmed(name, down)
-            else part.total
+            else part.held
             for name, part in self.parts.items()
         )
 
     @property
     def exhausted(self) -> bool:
-        """Whether all is used up that was reserved, or that could be given to anybody."""
-        dealt_out = self.allowed >= self.members and not self.on_demand
-        return self.used >= (self.given if dealt_out else self.members)
+        """Whether all is used up that was reserved, or nobody is there to be given any."""
+        nobody = not self.parts and self.allowed >= self.members and not self.on_demand
+        return nobody or self.used >= self.members
+
+    def shares(self) -> tuple[EdgeShare, ...]:
+        """List who may have treated devices, those that hold or have treated most first."""
+        held = {name: part.held for name, part in self.parts.items()}
+        most = nlargest(MAX_SHOWN, filter(held.get, held), key=lambda name: held[name])
+        seen = {name: self.fleet.get(name) or EdgeSeen(0.0) for name in most}
+        return tuple(
+            EdgeShare(name, edge.token, edge.behind, held[name], self.parts[name].heard.treatment)
+            for name, edge in seen.items()
+        )
 
     def room(self, now: float) -> int:
         """How many more may be given out now."""
@@ -159,30 +214,54 @@ class Posted:
 
         Where there is little it goes to those that had to turn a device away, a part at a time.
         """
+        self._take_back(now)
         left = self.room(now)
         if left <= 0:
             return False
         dealt = False
-        for edge, share in self._shares(left):
-            more = min(share, left)
+        for edge, share in self._shares(left, now):
+            more = min(share, left, self._credit(self.parts[edge]))
             if more > 0:
                 left -= more
                 dealt = True
                 self.parts[edge].give(more, now)
         return dealt
 
-    def _shares(self, left: int) -> Iterable[tuple[str, int]]:
+    def _shares(self, left: int, now: float) -> Iterable[tuple[str, int]]:
         if self.in_advance and (self.allowed >= self.members or len(self.in_advance) == 1):
-            return _divided(left, self.in_advance)
+            due = [name for name in self.in_advance if self._is_due(name, now)]
+            return _divided(left, due)
         each = max(1, left // max(1, len(self.parts)))
         return [(name, each) for name, part in self.parts.items() if part.heard.wants]
+
+    def _is_due(self, name: str, now: float) -> bool:
+        """Whether an edge is there and has used the half of what it was lent: each part that is
+        dealt is news to all edges."""
+        part = self.parts[name]
+        return self.fleet.is_here(name, now) and part.credit >= part.lent
+
+    def _credit(self, part: Allotment) -> int:
+        """How many more devices an edge may be lent now."""
+        if part.heard.treatment:
+            return part.credit
+        pool = max(FIRST_LOAN, self.members // UNPROVEN)
+        unproven = sum(each.lent for each in self.parts.values() if not each.heard.treatment)
+        return min(part.credit, pool - unproven)
+
+    def _take_back(self, now: float) -> None:
+        """Take back what was dealt to edges that are gone and were never told of it."""
+        for name, part in self.parts.items():
+            if part.dealt > part.sent and not self.fleet.is_here(name, now):
+                part.dealt = part.sent
 
     def ask(self, edge: str, arm: Arm, number: int, now: float) -> bool:
         """Let an edge enrol one more device, if there is room. Where there is none for a device
         that would be treated, there is none for control: the arms end at the same moment."""
         self.on_demand = True
         part = self.parts.get(edge, Allotment())
-        if self.room(now) <= 0 or number in part.open:
+        if self.room(now) <= 0 or self._credit(part) <= 0:
+            return False
+        if number in part.open or len(part.open) >= MAX_OPEN:
             return False
         part.open[number] = arm
         part.granted += arm == "treatment"
@@ -191,7 +270,7 @@ class Posted:
         return True
 
     def hear(self, edge: str, enrolled: Enrolled, kept: int = 0, *, silent: bool = False) -> bool:
-        """Take in what an edge says; whether it had to turn a device away.
+        """Take in what an edge says; whether more may have to be dealt now.
 
         Whoever says something of it may follow it, though it was another process that gave the
         edge its part: it has to say, too, that it has dropped the rule.
@@ -201,7 +280,7 @@ class Posted:
             if self.in_advance and enrolled.wants:
                 self.in_advance.append(edge)
         self.parts[edge].hear(enrolled, kept, silent=silent)
-        return enrolled.wants
+        return enrolled.wants or edge in self.in_advance
 
     def settle(self, edge: str, number: int) -> None:
         """Take back what an edge was granted by its asks up to ``number`` and did not use."""

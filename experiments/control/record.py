@@ -136,7 +136,10 @@ class Record:
         Where that cannot be worked out the experiment ends without a verdict; nothing else does.
         """
         began = tracing.clock()
-        spent = self._board[experiment.id].spent if experiment.armed_at is not None else 0
+        spent = 0
+        if experiment.armed_at is not None:
+            spent = self._board[experiment.id].spent
+            experiment.shares = self._board[experiment.id].shares()
         experiment.used = max(experiment.used, spent)
         try:
             lesson, changes, runs = campaign.close(experiment)

@@ -6,8 +6,8 @@ that was taken down is really out of force everywhere, and how many members were
 
 Allowances: an experiment may treat no more devices than :meth:`RulesBoard.allow` said last. Who may
 treat how many of them is in :mod:`ldfi.experiments.control.posted`: several edges *ask* for each
-device as they need it. What an edge does not give back, because it vanished, is taken to have been
-used. So the sum can never be more than was reserved.
+device as they need it. What an edge was told of and does not give back, because it vanished, is
+taken to have been used. So the sum can never be more than was reserved.
 
 Many edges that have nobody enrolled hold a stream of *offers* each: the rules, without a lease.
 """
@@ -140,13 +140,16 @@ class RulesBoard:
         asked: int | None = None,
         late: int = 0,
         behind: Behind | None = None,
+        token: str = "",
     ) -> None:
         """Hear an edge that asks for news: it holds ``version``, and so many devices are enrolled.
 
         ``mute``: it says nothing of control, as edges once did. ``asked``: all its asks up to that
         number are settled; None: it cannot ask. ``late``: how many of them came to nothing in time.
+        ``token``: the name of the token that it calls with.
         """
         edge = self.fleet.meet(name, now)
+        edge.token = token
         edge.mute, edge.asks = mute, asked is not None
         edge.holds = self._number(version if behind is None else behind.holds)
         edge.behind = 1 if behind is None else behind.edges
@@ -158,20 +161,22 @@ class RulesBoard:
             if behind is not None and experiment in behind.kept:
                 silent = experiment in behind.silent
                 kept = behind.kept[experiment]
-                told = posted.hear(name, enrolled or Enrolled(0), kept, silent=silent)
+                due = posted.hear(name, enrolled or Enrolled(0), kept, silent=silent)
             elif enrolled is not None:
-                told = posted.hear(name, enrolled)
+                due = posted.hear(name, enrolled)
             else:
-                told = False
+                due = False
                 posted.drop(name)
-            if told and posted.down is None and posted.deal(now):
+            if due and posted.down is None and posted.deal(now):
                 self._announce()
 
-    def ask(self, name: str, experiment: str, arm: Arm, number: int, now: float) -> bool:
+    def ask(
+        self, name: str, experiment: str, arm: Arm, number: int, now: float, *, token: str = ""
+    ) -> bool:
         """Let an edge enrol one more device in an arm, by its ask of that ``number``; False where
-        there is no room, and where the ask comes too late."""
+        there is no room, where it has not used what it holds, and where the ask comes too late."""
         edge = self.fleet.meet(name, now)
-        edge.asks = True
+        edge.asks, edge.token = True, token
         posted = self._posted.get(experiment)
         if posted is None or posted.down is not None or number <= edge.settled:
             return False
@@ -236,7 +241,7 @@ class RulesBoard:
             if posted.down is None:
                 part = posted.parts.get(name)
                 posted.taken = posted.taken or asks or part is not None
-                members = part.dealt if part is not None else 0
+                members = 0 if part is None else part.tell()
                 rules.append({**posted.rule.to_json(), "members": members})
         return {"version": self.version, "lease_seconds": seconds, "asks": True, "rules": rules}
 

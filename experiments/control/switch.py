@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.control.arming import Arming
@@ -13,6 +15,7 @@ from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.store import campaigns, experiments, maintenance, switches
 from ldfi.experiments.store.database import Database
+from ldfi.experiments.telemetry.clock import Jump
 
 
 class Switch:
@@ -62,10 +65,12 @@ class Switch:
         """Put a halt that was heeded on record: whoever wanted to could not."""
         self._record.owe_halt(reason, who)
 
-    def disarm(self, reason: str, now: float) -> None:
-        """Disarm everything, at once. What is to be tried may be armed again."""
+    def disarm(self, reason: str, now: float, jumps: Iterable[Jump]) -> None:
+        """Disarm everything, at once, for the machine's clock was set. What is to be tried may be
+        armed again."""
         self._board.clear()
         with self._db.change(now) as change:
+            switches.note_jumps(change, jumps)
             change.audit("disarmed", why=reason)
         for campaign in self._state.campaigns.values():
             self._arming.abort_all(campaign, reason, now)

@@ -35,6 +35,7 @@ from ldfi.experiments.control.engine import OutcomeSource
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.waiting import EXPORT, Waiting, quiet_for
 from ldfi.experiments.errors import InvalidConfig, InvalidGuardrail
+from ldfi.experiments.process.examples import ADVICE, is_example
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.repairs.called import Called
 from ldfi.experiments.repairs.owners import Owners
@@ -47,7 +48,7 @@ DEFAULT_FILE: Final = "ldfi.toml"
 _OTHERS: Final = frozenset(
     {
         *(FILE_VARIABLE, "LDFI_URL", "LDFI_HALT_URL", "LDFI_TOKEN", "LDFI_DEVICE_TOKEN"),
-        *("LDFI_ATTACHED", "LDFI_TRACES_TOKEN"),
+        *("LDFI_ATTACHED", "LDFI_TRACES_TOKEN", "LDFI_TOKEN_FILE", "LDFI_TRACES_TOKEN_FILE"),
     }
 )
 """Variables that are not options of the service: of the command line, the edges, the devices."""
@@ -455,6 +456,28 @@ class Config(BaseSettings):
             self.protected_points,
             self.protected_classes,
         )
+
+    def examples(self) -> list[str]:
+        """Name the options whose secret, or a part of it, everybody can read."""
+        tokens = self.tokens.get_secret_value().split(",")
+        password = make_url(self.database_url.get_secret_value()).password
+        parts = {
+            "database_url": [str(password or "")],
+            "tokens": [each.rpartition(":")[2] for each in tokens],
+        }
+        for name in ("member_key", "webhook_secret", "prometheus_token", "kafka_password"):
+            value: SecretStr | None = getattr(self, name)
+            parts[name] = [] if value is None else [value.get_secret_value()]
+        return [name for name, secrets in parts.items() if any(map(is_example, secrets))]
+
+    def refuse_examples(self) -> None:
+        """Raise InvalidConfig for a secret that everybody can read."""
+        found = [variable(name) for name in self.examples()]
+        if found:
+            raise InvalidConfig(
+                f"{', '.join(found)}: an example that is published, so it opens the door to "
+                f"everybody; put a secret of your own there ({ADVICE})"
+            )
 
     def shown(self) -> dict[str, Any]:
         """Show every option as it may be shown: secrets masked, of the database's only the

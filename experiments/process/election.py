@@ -14,6 +14,8 @@ from typing import Protocol
 
 from sqlalchemy.engine import make_url
 
+from ldfi.experiments.errors import Invalid
+
 
 class Election(Protocol):
     """A lock that one process can have."""
@@ -50,7 +52,13 @@ class FileLock:
 
     async def win(self) -> bool:
         """See :class:`Election`."""
-        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise Invalid(
+                f"{self._path} cannot be opened ({error.strerror}): it stands beside the database, "
+                "and this user must be able to write to it"
+            ) from error
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

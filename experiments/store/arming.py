@@ -27,7 +27,6 @@ from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.store import maintenance, switches
 from ldfi.experiments.store.database import Change, Database
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
-from ldfi.experiments.telemetry import clock
 from ldfi.fit.allocation import Claim
 
 HOUR, DAY = 3_600.0, 86_400.0
@@ -119,15 +118,14 @@ def arm(
 def _others(stores: Iterable[Database], limits: Limits, now: float) -> OtherNamespaces:
     """Look up what the other namespaces have armed and charged."""
     found = OtherNamespaces(limits)
-    since = now - clock.CLOCK.jumped()
     for store in stores:
         with store.read() as session:
             armed = select(ExperimentRow).where(ExperimentRow.state.in_(ACTIVE))
             found = OtherNamespaces(
                 limits,
                 (*found.claims, *map(_claim, session.scalars(armed))),
-                found.hour + charged(session, within(since - HOUR)),
-                found.day + charged(session, within(since - DAY)),
+                found.hour + charged_within(session, HOUR, now),
+                found.day + charged_within(session, DAY, now),
             )
     return found
 
@@ -160,10 +158,12 @@ def charged(session: Session, *conditions: ColumnElement[bool]) -> int:
     return int(session.scalar(select(total).where(*conditions)) or 0)
 
 
-def within(since: float) -> ColumnElement[bool]:
-    """Choose experiments that may have exposed somebody since then: it goes by their end, if
-    any."""
-    return or_(ExperimentRow.ended_at.is_(None), ExperimentRow.ended_at > since)
+def charged_within(session: Session, seconds: float, now: float) -> int:
+    """Count the members charged to experiments that may have exposed somebody within so many
+    seconds: it goes by their end, if any. Time that the machine's clock has jumped over has not
+    passed: it renews nothing."""
+    since = now - seconds - switches.jumped(session, now)
+    return charged(session, or_(ExperimentRow.ended_at.is_(None), ExperimentRow.ended_at > since))
 
 
 def _on_record(
@@ -194,8 +194,7 @@ def _tightest(
     """Find the budget of which the fewest members are left."""
     settings = order.experiment.settings
     run = (ExperimentRow.campaign_id == order.campaign_id, ExperimentRow.run == order.run)
-    back = now - clock.CLOCK.jumped()  # time that has not passed renews nothing
-    hour, day = charged(session, within(back - HOUR)), charged(session, within(back - DAY))
+    hour, day = charged_within(session, HOUR, now), charged_within(session, DAY, now)
     budgets = [
         (settings.member_budget - charged(session, *run), OF_THE_RUN),
         (limits.members_per_hour - hour, "budget of the last hour"),

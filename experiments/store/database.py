@@ -209,7 +209,8 @@ class Database:
 
 def migrate(engine: Engine, turn: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
     """Bring the tables up to date, in our ``turn``, however long that takes. Several processes may
-    do this at once: they wait for the first. Where they are up to date nothing is locked."""
+    do this at once: they wait for the first. Where they are up to date nothing is locked. Raises
+    Invalid for tables of a later version."""
     from alembic import command
 
     newest = revisions.newest()
@@ -222,6 +223,7 @@ def migrate(engine: Engine, turn: Callable[[], AbstractContextManager[None]] = n
         config = revisions.alembic()
         config.attributes["connection"] = connection
         before = revisions.of(connection)
+        revisions.check_known(before)
         command.upgrade(config, "head")
     if before is None:
         _log.info("the database is new, made as of revision %s", newest)

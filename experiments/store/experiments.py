@@ -207,6 +207,7 @@ def counts_of(experiment: Experiment) -> dict[str, Any]:
         "hurt": len(experiment.hurt),
         "passed_by": len(experiment.passed_by),
         "treated": experiment.used,
+        "edges": [each._asdict() for each in experiment.shares],
         "curve": experiment.tests.curve,
         "alpha": experiment.alpha,
     }

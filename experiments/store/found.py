@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from ldfi.experiments.errors import Invalid
 from ldfi.experiments.store import revisions
+from ldfi.experiments.store.explained import explained
 
 _WRITES_NOTHING: Final = {"postgresql_readonly": True}
 
@@ -29,11 +30,11 @@ def must_be_there(url: str) -> None:
 def as_it_is(url: str, schema: str | None = None) -> Iterator[Session]:
     """Open a session for looking things up, which cannot write; ``schema``: where the tables are,
     on PostgreSQL. Raises Invalid where no database is there, or one with tables of another
-    version."""
+    version; and what :func:`explained` does."""
     must_be_there(url)
     engine = _read_only(url, schema)
     try:
-        with engine.connect().execution_options(**_WRITES_NOTHING) as connection:
+        with explained(url), engine.connect().execution_options(**_WRITES_NOTHING) as connection:
             _check(connection)
             with Session(connection) as session:
                 yield session
@@ -64,6 +65,7 @@ def _check(connection: Connection) -> None:
     ours, found = revisions.newest(), revisions.of(connection)
     if found is None:
         raise Invalid("that is no database of ldfi: it has no revision")
+    revisions.check_known(found)
     if found != ours:
         raise Invalid(
             f"its tables are of revision {found}, not {ours}: a service of this version, or a prune"

@@ -1,4 +1,6 @@
-"""Answers to requests that carried an idempotency key, so that a repetition gets the same."""
+"""What is done once, by whichever process and across restarts: requests that carry an idempotency
+key, of which a repetition gets the same answer; and numbers that are used up, of log-in links and
+of sessions that were ended."""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from sqlalchemy import ColumnElement, delete, update
+from sqlalchemy import ColumnElement, delete, insert, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
 
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.schema import IdempotencyRow
@@ -15,6 +19,9 @@ KEPT: Final = 86_400.0
 """Seconds for which an answer is kept."""
 ABANDONED: Final = 60.0
 """Seconds after which a request without an answer is taken to have died with its process."""
+
+_SPENT: Final = "spent"
+"""Stands for the caller in the rows of numbers; no token has this id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,23 @@ def complete(change: Change, slot: Slot, claimed_at: float, answer: KeptAnswer) 
 def release(change: Change, slot: Slot, claimed_at: float) -> None:
     """Give the slot up: nothing was done, so a repetition may try again."""
     change.session.execute(delete(IdempotencyRow).where(*_ours(slot, claimed_at)))
+
+
+def spend(change: Change, number: str) -> bool:
+    """Use up a number that nobody can guess; False where it was used within :data:`KEPT`, by
+    anybody. One insert decides it."""
+    used = insert(IdempotencyRow).values(caller=_SPENT, key=number, request="", at=change.now)
+    try:
+        with change.session.begin_nested():
+            change.session.execute(used)
+    except IntegrityError:
+        return False
+    return True
+
+
+def is_spent(session: Session, number: str) -> bool:
+    """Tell whether a number was used up."""
+    return session.get(IdempotencyRow, (_SPENT, number)) is not None
 
 
 def forget(change: Change) -> None:

@@ -18,7 +18,7 @@ from ldfi.experiments.domain.campaign import campaign, lifecycle
 from ldfi.experiments.domain.judging import experiment
 from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.domain.settings import Limits
-from ldfi.experiments.store.arming import DAY, HOUR, charged, within
+from ldfi.experiments.store.arming import DAY, HOUR, charged_within
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import (
     CampaignRow,
@@ -81,7 +81,7 @@ def _on_record(session: Session, limits: Limits, now: float) -> Iterator[Family]
     yield family(EXPERIMENTS, _ended(session))
     hurt = session.scalar(select(func.coalesce(func.sum(TallyRow.hurt), 0)))
     yield family(HURT, {(): int(hurt or 0)})
-    hour, day = (charged(session, within(now - each)) for each in (HOUR, DAY))
+    hour, day = (charged_within(session, each, now) for each in (HOUR, DAY))
     yield family(CHARGED, {("hour",): hour, ("day",): day})
     yield family(LIMIT, {("hour",): limits.members_per_hour, ("day",): limits.members_per_day})
     findings = _counted(session, FindingRow.state)

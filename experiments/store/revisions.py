@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
+from ldfi.experiments.errors import Invalid
+
 if TYPE_CHECKING:
     from alembic.config import Config
 
@@ -21,6 +23,19 @@ def newest() -> str | None:
     from alembic.script import ScriptDirectory
 
     return ScriptDirectory.from_config(alembic()).get_current_head()
+
+
+def check_known(found: str | None) -> None:
+    """Raise Invalid where tables have seen a migration that this version does not have."""
+    from alembic.script import ScriptDirectory
+
+    known = {each.revision for each in ScriptDirectory.from_config(alembic()).walk_revisions()}
+    if found is not None and found not in known:
+        raise Invalid(
+            f"the database has tables of revision {found}, which this version of ldfi does not know"
+            f" (its newest is {newest()}): a later version has made or changed them. Run that "
+            "version, or put a backup of before back"
+        )
 
 
 def of(connection: Connection) -> str | None:

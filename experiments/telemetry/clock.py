@@ -6,7 +6,7 @@ forward, at the pace of a clock that nobody sets; what the wall clock says is fo
 
 - up to :data:`STEP` apart, gradually;
 - when it *steps* forward, at once: the calendar must hold. How far is kept, and budgets of the last
-  hour and day look so much further back (:meth:`Clock.jumped`), so a step renews none of them;
+  hour and day look so much further back (``store/switches.py``), so a step renews none of them;
 - when it steps back, never: time goes on, a tenth more slowly until the two agree again.
 
 A step is counted, and the engine, which looks at every tick, disarms everything. Between two
@@ -38,6 +38,10 @@ REMEMBERED: Final = 90_000.0
 """Seconds for which steps forward are remembered: longer than any budget's time."""
 
 
+Jump = tuple[float, float]
+"""When time was jumped over, in Unix seconds, and how many seconds of it."""
+
+
 class Clock:
     """``wall``: Unix seconds, as the machine has them. ``steady``: seconds that nobody sets."""
 
@@ -52,7 +56,7 @@ class Clock:
         """By how many seconds it was last; negative: back."""
         self._wall_clock, self._steady_clock = wall, steady
         self._lock = threading.Lock()
-        self._jumps: list[tuple[float, float]] = []
+        self._jumps: list[Jump] = []
         self._steady, self._wall = self._both()
         self._now = self._wall
 
@@ -75,9 +79,10 @@ class Clock:
         """Seconds by which the wall clock was ahead of :meth:`now` when that was last asked."""
         return self._wall - self._now
 
-    def jumped(self) -> float:
-        """Say by how many seconds time has jumped forward within the last day."""
-        return sum(by for at, by in self._jumps if at >= self._now - REMEMBERED)
+    @property
+    def jumps(self) -> tuple[Jump, ...]:
+        """The steps forward of the last day, as far as this process has seen them."""
+        return tuple(each for each in self._jumps if each[0] >= self._now - REMEMBERED)
 
     def _stepped(self, step: float, mine: float) -> float:
         self.steps, self.last_step = self.steps + 1, step
@@ -86,8 +91,7 @@ class Clock:
         ahead = self._wall - mine
         if step < 0 or ahead <= 0:
             return mine
-        self._jumps = [each for each in self._jumps if each[0] >= mine - REMEMBERED]
-        self._jumps.append((self._wall, ahead))
+        self._jumps = [*self.jumps, (self._wall, ahead)]
         return self._wall
 
     def _both(self) -> tuple[float, float]:

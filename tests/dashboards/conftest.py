@@ -8,18 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ldfi.experiments.api.rate_limit import RateLimiter
 from tests.dashboards import seeded as past
 from tests.dashboards.browsing import Browser, Site, site
 from tests.dashboards.seeded import Seeded
 from tests.kit.once import once
-from tests.kit.service import service
-
-
-class Unlimited(RateLimiter):
-    """Nobody asks for so many pages within a second, but for these tests."""
-
-    def take(self, *_: object) -> None: ...
+from tests.kit.service import Unlimited, service
 
 
 @pytest.fixture(scope="session")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from itsdangerous import TimestampSigner
 
 from ldfi.dashboards.sessions import COOKIE, LASTS, LINK_LASTS, Sessions
 from ldfi.experiments.api.rate_limit import STRANGERS, RateLimiter
 from ldfi.experiments.process.tokens import Role
 from ldfi.experiments.store import tokens
+from ldfi.experiments.store.database import Database
 from tests.dashboards.browsing import Browser, Site, site, text_of
 from tests.kit.service import GIVEN, bearer, service
 
@@ -78,19 +81,49 @@ def test_machines_get_no_link(here: Site, role: Role) -> None:
 def test_a_link_is_good_for_ten_minutes_with_our_key_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sessions = Sessions(b"key")
+    db = Database("sqlite://")
+    sessions = Sessions(b"key", lambda: db)
     link = sessions.link("kim")
-    assert Sessions(b"another").redeem(link) is None
-    assert Sessions(b"key").of(_with_cookie(link)) is None  # a link is no cookie
+    assert Sessions(b"another", lambda: db).redeem(link) is None
+    assert Sessions(b"key", lambda: db).of(_with_cookie(link)) is None  # a link is no cookie
     assert sessions.redeem(sessions.signed("kim", "number")) is None  # and a cookie is no link
     now = time.time()
     monkeypatch.setattr(TimestampSigner, "get_timestamp", lambda _: int(now + LINK_LASTS + 2))
     assert sessions.redeem(link) is None
 
 
+def _sessions(database: Database) -> Sessions:
+    """Those of a process of one installation."""
+    return Sessions(b"key", lambda: database)
+
+
+def test_what_is_used_up_stays_so_at_every_process_and_after_a_restart(tmp_path: Path) -> None:
+    """Eight processes that are handed one link at the same moment let one browser in."""
+    url = f"sqlite:///{tmp_path / 'ldfi.sqlite3'}"
+    stores = [Database(url) for _ in range(8)]
+    here = list(map(_sessions, stores))
+    link = here[0].link("kim")
+    with ThreadPoolExecutor(len(here)) as threads:
+        redeemed = list(threads.map(lambda each: each.redeem(link), here))
+    assert sorted(redeemed, key=str) == [None] * 7 + ["kim"]
+    session = here[0].begin(Response(), _with_cookie(""), "kim")
+    copied = _with_cookie(here[0].signed("kim", session.number))
+    assert here[1].of(copied) == session
+    here[1].end(Response(), session)
+    assert [each.of(copied) for each in here] == [None] * 8
+    for each in stores:
+        each.close()
+
+    restarted = Database(url)
+    again = _sessions(restarted)
+    assert (again.redeem(link), again.of(copied)) == (None, None)
+    restarted.close()
+
+
 def _with_cookie(cookie: str) -> Request:
     header = (b"cookie", f"{COOKIE}={cookie}".encode())
-    return Request({"type": "http", "method": "GET", "path": "/", "headers": [header]})
+    scope = {"type": "http", "method": "GET", "scheme": "http", "path": "/", "headers": [header]}
+    return Request({**scope, "server": ("localhost", 80), "query_string": b""})
 
 
 @pytest.mark.parametrize("role", ["viewer", "operator", "admin"])
@@ -155,8 +188,10 @@ def test_logging_out_ends_the_session_also_for_whoever_has_a_copy_of_the_cookie(
     assert here.stranger(**{COOKIE: copied}).get("/").status_code == 303
 
 
-def test_a_forged_cookie_opens_nothing(here: Site) -> None:
-    forged = Sessions(b"another key").signed("given-0123456789abcdef", "number")
+def test_a_forged_cookie_opens_nothing(app: FastAPI, here: Site) -> None:
+    forged = Sessions(b"another key", lambda: app.state.database).signed(
+        "given-0123456789abcdef", "number"
+    )
     assert here.stranger(**{COOKIE: forged}).get("/").status_code == 303
 
 

@@ -7,8 +7,10 @@ from fastapi import Request, Response
 from itsdangerous import TimestampSigner
 
 from ldfi.dashboards.sessions import COOKIE, LASTS, Session, Sessions
+from ldfi.experiments.store.database import Database
 
-SESSIONS = Sessions(b"key")
+DB = Database("sqlite://")
+SESSIONS = Sessions(b"key", lambda: DB)
 
 
 def request(cookie: str = "", scheme: str = "http") -> Request:
@@ -37,12 +39,14 @@ def begun(sessions: Sessions = SESSIONS, who: str = "kim") -> tuple[Session, str
 def test_a_cookie_is_read_back() -> None:
     session, cookie = begun()
     assert SESSIONS.of(request(cookie)) == session
-    assert Sessions(b"key").of(request(cookie)) == session  # another process, the same key
+    assert (
+        Sessions(b"key", lambda: DB).of(request(cookie)) == session
+    )  # another process, the same key
 
 
 def test_no_other_key_reads_it() -> None:
     _, cookie = begun()
-    assert Sessions(b"another").of(request(cookie)) is None
+    assert Sessions(b"another", lambda: DB).of(request(cookie)) is None
 
 
 @pytest.mark.parametrize("cookie", ["", "x", "a.b.c", "WyJraW0iLCJ4Il0.aaaaaa.bbbbbbbbbbb", "é"])
@@ -82,12 +86,12 @@ def test_over_https_the_cookie_goes_over_nothing_else() -> None:
 
 def test_behind_a_proxy_that_ends_tls_it_does_not_either() -> None:
     response = Response()
-    Sessions(b"key", secure=True).begin(response, request(scheme="http"), "kim")
+    Sessions(b"key", lambda: DB, secure=True).begin(response, request(scheme="http"), "kim")
     assert "; secure" in response.headers["set-cookie"].lower()
 
 
 def test_one_that_has_ended_is_no_session() -> None:
-    sessions = Sessions(b"key")
+    sessions = Sessions(b"key", lambda: DB)
     session, cookie = begun(sessions)
     _, other = begun(sessions)
     sessions.end(Response(), session)

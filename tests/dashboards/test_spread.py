@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import pytest
@@ -35,6 +36,23 @@ def told(world: World) -> list[FindingStory]:
         return [finding_story(each, tried[::-1], (), "") for each in shown]
 
 
+@contextmanager
+def bystanders_hurt(on_record: Callable[[ExperimentRow], None]) -> Iterator[World]:
+    """A world with one finding, of whose experiments it is written that they hurt others; the rest
+    is as ``on_record`` makes it."""
+
+    def boot(request: Caller) -> None:
+        request.call(STARS)
+
+    with World.in_memory({"/boot": boot}) as world:
+        world.finish(world.start(SETTINGS))
+        with world.database.change(world.now) as change:
+            for row in change.session.scalars(select(ExperimentRow)):
+                on_record(row)
+                row.reason = "bystanders are hurt: 3 of 9 requests that nobody injected into failed"
+        yield world
+
+
 @pytest.mark.parametrize(
     ("hurt", "said"),
     [
@@ -46,15 +64,10 @@ def told(world: World) -> list[FindingStory]:
 def test_it_says_that_others_are_hurt_and_how(hurt: dict[str, str], said: str) -> None:
     """Of a finding whose treated devices failed, and others as well."""
 
-    def boot(request: Caller) -> None:
-        request.call(STARS)
+    def on_record(row: ExperimentRow) -> None:
+        row.lesson = {**(row.lesson or {}), **hurt}
 
-    with World.in_memory({"/boot": boot}) as world:
-        world.finish(world.start(SETTINGS))
-        with world.database.change(world.now) as change:
-            for row in change.session.scalars(select(ExperimentRow)):
-                row.lesson = {**(row.lesson or {}), **hurt}
-                row.reason = "bystanders are hurt: 3 of 9 requests that nobody injected into failed"
+    with bystanders_hurt(on_record) as world:
         (story,) = told(world)
     assert story.finding.state == "open"
     assert said in story.spread
@@ -83,18 +96,11 @@ def test_harm_and_that_nobody_was_hurt_are_never_said_of_one_finding() -> None:
     """By an earlier version's rule others' failures alone made a finding: it is on record, and is
     called interference wherever it is shown."""
 
-    def boot(request: Caller) -> None:
-        request.call(STARS)
+    def on_record(row: ExperimentRow) -> None:
+        arms = {arm: {**row.comparison[arm], "failures": 0} for arm in ("control", "treatment")}
+        row.comparison = {**row.comparison, **arms}
 
-    with World.in_memory({"/boot": boot}) as world:
-        world.finish(world.start(SETTINGS))
-        with world.database.change(world.now) as change:
-            for row in change.session.scalars(select(ExperimentRow)):
-                arms = {
-                    arm: {**row.comparison[arm], "failures": 0} for arm in ("control", "treatment")
-                }
-                row.comparison = {**row.comparison, **arms}
-                row.reason = "bystanders are hurt: 3 of 9 requests that nobody injected into failed"
+    with bystanders_hurt(on_record) as world:
         (story,) = told(world)
         with world.database.read() as session:
             (finding,) = session.scalars(select(FindingRow))

@@ -176,11 +176,12 @@ def test_the_image_holds_the_decoder_where_its_python_looks_for_it() -> None:
     assert "FROM ${RUST} AS native" in text
 
 
-def test_everybody_is_told_whose_word_on_addresses_to_take() -> None:
-    # Or all callers behind a proxy share one rate limit
+def test_nobodys_word_on_addresses_is_taken_who_is_not_named() -> None:
     composed = yaml.safe_load((ROOT / "compose.yaml").read_text())
     serving = [each for each in composed["services"].values() if "serve" in each.get("command", "")]
     assert len(serving) == 3
-    assert all(each["environment"].get("FORWARDED_ALLOW_IPS") for each in serving)
     configured = yaml.safe_load((ROOT / "deploy/kubernetes/configmap.yaml").read_text())
-    assert configured["data"]["FORWARDED_ALLOW_IPS"]
+    values = yaml.safe_load((ROOT / "deploy/helm/ldfi/values.yaml").read_text())
+    told = [*(each["environment"] for each in serving), configured["data"], values["config"]]
+    believed = {each["FORWARDED_ALLOW_IPS"] for each in told}
+    assert believed == {"127.0.0.1"}

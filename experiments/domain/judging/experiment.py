@@ -43,6 +43,7 @@ from ldfi.experiments.domain.judging.judgement import JudgingContext, judge
 from ldfi.experiments.domain.judging.kept import Kept
 from ldfi.experiments.domain.judging.ordered import Ordered
 from ldfi.experiments.domain.judging.reach import Reach
+from ldfi.experiments.domain.judging.shares import EdgeShare
 from ldfi.experiments.domain.judging.silence import RollCall, heard_of, silence
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.judging.verdict import Counts, Tests, Verdict, tests_for
@@ -137,6 +138,8 @@ class Experiment:
     """Devices that the edges have enrolled in control, as far as they have said."""
     enrolled: int | None = None
     """The same when it is over; None where some of them do not say."""
+    shares: tuple[EdgeShare, ...] = ()
+    """What each of them was given and has used, the largest first."""
     arms: dict[Arm, ArmCount] = field(
         default_factory=lambda: {"treatment": ArmCount(), "control": ArmCount()}
     )

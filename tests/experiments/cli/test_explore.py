@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import shlex
-import socket
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 from ldfi.experiments.cli import exits
+from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.elsewhere.environment import variables
 from ldfi.experiments.elsewhere.services import Service, Services
 from ldfi.experiments.elsewhere.stamp import SharedKeys
@@ -32,23 +32,17 @@ ROOT = Path(__file__).parent
 pytestmark = pytest.mark.timeout(300)
 
 
-def free() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def receiving() -> str:
-    return RECEIVE.format(free())
+    return RECEIVE.format(free_port())
 
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory, receiving: str) -> Iterator[str]:
     block = variables(KEYS, f"http://{receiving}")
     services = Services(block, tmp_path_factory.mktemp("logs"))
-    store = Service("store", (*SHOP, "store"), free(), "/health")
-    page = Service("page", (*SHOP, "page"), free(), "/health", {"STORE": store.url})
+    store = Service("store", (*SHOP, "store"), free_port(), "/health")
+    page = Service("page", (*SHOP, "page"), free_port(), "/health", {"STORE": store.url})
     try:
         services.start(store, page)
         yield page.url

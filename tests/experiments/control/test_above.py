@@ -211,8 +211,8 @@ def _campaigns(stores: Mapping[str, Database], now: float) -> None:
 
 def _charged(store: Database, now: float) -> tuple[int, int]:
     with store.read() as session:
-        hour = arming.charged(session, arming.within(now - arming.HOUR))
-        return hour, arming.charged(session, arming.within(now - DAY))
+        hour = arming.charged_within(session, arming.HOUR, now)
+        return hour, arming.charged_within(session, DAY, now)
 
 
 def _end(stores: Mapping[str, Database], name: str, order: Order, spent: int, now: float) -> None:

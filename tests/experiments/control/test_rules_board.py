@@ -6,15 +6,22 @@ import asyncio
 import time
 from dataclasses import dataclass, field
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from sqlalchemy import select
 
+from ldfi.experiments.api.views import ExperimentView
+from ldfi.experiments.cli.experiment_view import side_by_side
+from ldfi.experiments.cli.terminal import console
+from ldfi.experiments.control.posted import FIRST_LOAN, UNPROVEN, Allotment
 from ldfi.experiments.control.rules_board import RulesBoard
+from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.fit.allowance import Allowances, Enrolled
 from ldfi.fit.context import Arm
 from ldfi.fit.faults import Fault
 from ldfi.fit.rules import Lease, Rule, read_lease
+from ldfi.testing.world import QUICK, World
 from tests.experiments.simulated import BOOT
 
 LEASE = 10.0
@@ -277,8 +284,8 @@ def test_a_version_of_an_earlier_service_confirms_nothing() -> None:
     assert board["e"].out_of_force(now)
 
 
-@given(st.integers(0, 50), st.integers(1, 20))
-def test_members_are_divided_evenly_and_all_of_them(members: int, count: int) -> None:
+@given(st.integers(0, 90), st.integers(1, 20))
+def test_members_are_divided_evenly_as_far_as_edges_are_lent_any(members: int, count: int) -> None:
     board = RulesBoard("b", LEASE)
     names = [f"edge{number}" for number in range(count)]
     for name in names:
@@ -287,10 +294,110 @@ def test_members_are_divided_evenly_and_all_of_them(members: int, count: int) ->
     board.put(a_rule("e"), members, 0.0)
 
     grants = [board.lease(name, 0.0)["rules"][0]["members"] for name in names]
-    assert sum(grants) == members
-    assert max(grants) - min(grants) <= 1
+    assert sum(grants) == min(members, max(FIRST_LOAN, members // UNPROVEN), FIRST_LOAN * count)
     board.heard("late", "", {}, 0.0)
     assert board.lease("late", 0.0)["rules"][0]["members"] == 0
+
+
+@given(
+    st.integers(0, 300),
+    st.lists(
+        st.tuples(
+            st.sampled_from(["appear", "fetch", "ask", "treat", "vanish", "later", "lie", "allow"]),
+            st.integers(0, 5),
+            st.integers(1, 60),
+        ),
+        max_size=60,
+    ),
+)
+@example(40_000, [("appear", 0, 1), ("allow", 0, 1), ("vanish", 0, 1), ("later", 0, 1)])
+@settings(deadline=None)
+def test_no_edge_is_lent_more_than_it_has_shown(
+    members: int, steps: list[tuple[str, int, int]]
+) -> None:
+    """Edges are made up, vanish, come back late under their names, and say what is not true; the
+    model counts each device that one may treat by what it has in hand."""
+    board, now, asked = RulesBoard("b", LEASE), 1_000.0, 0
+    may: dict[str, int] = {}
+    board.renew(now + LEASE)
+    board.heard("e0", "", {}, now, asked=0)
+    board.put(a_rule("x"), members, now)
+    for what, which, much in steps:
+        name, posted = f"e{which}", board["x"]
+        if what == "later":
+            now += LEASE + 1
+            board.renew(now + LEASE)
+        elif what == "allow":
+            board.allow("x", members, now)
+        elif what == "ask":
+            for _ in range(much):
+                asked += 1
+                may[name] = may.get(name, 0) + board.ask(name, "x", "treatment", asked, now)
+        elif what in {"treat", "lie"}:
+            count = much * 1_000_000 if what == "lie" else min(much, may.get(name, 0))
+            board.heard(name, board.version, {"x": Enrolled(count)}, now, asked=0)
+        elif what in {"appear", "fetch"}:
+            board.heard(name, "", {}, now, asked=0)
+        if what == "fetch":
+            dealt = board.lease(name, now)["rules"][0]["members"]
+            part = posted.parts.get(name)
+            may[name] = max(may.get(name, 0), dealt + (part.granted if part else 0))
+        assert sum(may.values()) <= posted.spent <= posted.given <= members
+        lent = {n: (p.lent, p.heard.treatment) for n, p in posted.parts.items()}
+        assert all(loan <= max(FIRST_LOAN, shown) for loan, shown in lent.values())
+        unproven = sum(loan for loan, shown in lent.values() if not shown)
+        assert unproven <= max(FIRST_LOAN, members // UNPROVEN)
+
+
+def test_an_edge_that_is_made_up_and_vanishes_costs_nothing_or_a_loan_and_is_named() -> None:
+    board, real, now = RulesBoard("b", LEASE), Edge("real"), 1_000.0
+    board.renew(now + 60)
+    # Given invented edges that are there when a rule is armed, of which one takes its lease
+    board.heard("invented", "", {}, now)
+    board.put(a_rule("e"), 40_000, now)
+    assert (board["e"].given, board["e"].spent) == (FIRST_LOAN, 0)
+    # When it is gone and never fetched what was dealt to it, that is there for others
+    now += LEASE + 1
+    board.allow("e", 40_000, now)
+    assert board["e"].given == 0
+    board.heard("taker", "", {}, now, token="stolen")
+    board["e"].in_advance.append("taker")
+    board["e"].parts["taker"] = Allotment()
+    board.allow("e", 40_000, now)
+    board.lease("taker", now)
+    # And a real one asks device by device, reports, and is lent more each time
+    granted = 0
+    for number in range(1, 2_000):
+        real.poll(board, now, answered=True, asked=number - 1)
+        if not board.ask("real", "e", "treatment", number, now, token="shop"):
+            break
+        real.allowances.admit("e", "treatment", number, granted=True)
+        granted += 1
+    assert granted == 1_999
+    board.take_down("e")
+    real.poll(board, now, answered=True, asked=2_000)
+    real.poll(board, now, answered=True, asked=2_000)
+    now += LEASE + 1
+    assert board["e"].out_of_force(now)
+    assert board["e"].spent == granted + FIRST_LOAN
+    shown = [(each.edge, each.token, each.given, each.used) for each in board["e"].shares()]
+    assert shown == [("real", "", granted, granted), ("taker", "stolen", FIRST_LOAN, 0)]
+
+
+def test_an_experiment_on_record_says_which_edge_was_given_and_used_how_many() -> None:
+    with World.in_memory() as world:
+        world.finish(world.start(QUICK))
+        with world.database.read() as session:
+            rows = session.scalars(select(ExperimentRow).where(ExperimentRow.armed_at.is_not(None)))
+            for row in rows:
+                edges = row.comparison["edges"]
+                assert {*map(tuple, edges)} == {("edge", "token", "behind", "given", "used")}
+                assert sum(each["used"] for each in edges) == row.comparison["treated"]
+                table = side_by_side(ExperimentView.of(row).model_dump(mode="json"))
+                screen = console()
+                with screen.capture() as shown:
+                    screen.print(table)
+                assert all(each["edge"] in shown.get() for each in edges)
 
 
 def test_whoever_waits_is_told_of_a_change_at_once_and_otherwise_after_a_while() -> None:

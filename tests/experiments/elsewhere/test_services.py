@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import http.client
-import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.elsewhere.services import Service, ServiceFailed, Services
 
 ANSWERS = """
@@ -30,10 +30,7 @@ HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
 
 
 def service(name: str = "one", code: str = ANSWERS, health: str = "/") -> Service:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    return Service(name, (sys.executable, "-c", code), port, health, {"OWN": "own"})
+    return Service(name, (sys.executable, "-c", code), free_port(), health, {"OWN": "own"})
 
 
 def said(of: Service) -> str:

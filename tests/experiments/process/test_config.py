@@ -117,7 +117,7 @@ def test_lists_are_json_or_lines(items: list[str]) -> None:
     [
         ("LDFI_PROT", "1", "did you mean LDFI_PORT"),
         ("LDFI_DATABASE", "1", "did you mean LDFI_DATABASE_URL"),
-        ("LDFI_TOKEN_FILE", "1", "did you mean LDFI_TOKENS_FILE"),
+        ("LDFI_TOKES_FILE", "1", "did you mean LDFI_TOKENS_FILE"),
         ("LDFI_PORT_FILE", "1", "LDFI_PORT_FILE"),
         ("LDFI_ZZZ", "1", "ldfi config table"),
         ("LDFI_PORT", "65536", "port: '65536'"),

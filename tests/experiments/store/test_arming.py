@@ -11,15 +11,17 @@ from dataclasses import replace
 
 import pytest
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.gates.facts import Facts
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Limits, Settings
-from ldfi.experiments.store import campaigns, experiments, maintenance, switches
+from ldfi.experiments.store import arming, campaigns, experiments, maintenance, switches
 from ldfi.experiments.store.arming import Armed, Order, Refused, arm, least_members
 from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.measured import of_database
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow
 from ldfi.experiments.telemetry import clock
 from ldfi.fit.faults import Fault
@@ -209,7 +211,16 @@ def test_a_step_of_the_clock_renews_no_budget(
     monkeypatch.setattr(clock, "CLOCK", stepped)
     wall[0] += HOUR
     assert stepped.now() == NOW + HOUR
-    # Then it stays spent
+    # Then it stays spent, and whatever shows it says so: here, after a restart, elsewhere
+    shown = [arming.charged_within(Session(database.engine), HOUR, NOW + HOUR)]
+    with database.change(NOW + HOUR) as change:
+        switches.note_jumps(change, stepped.jumps)
+    with monkeypatch.context() as restarted, database.read() as session:
+        restarted.setattr(clock, "CLOCK", clock.Clock(lambda: NOW + HOUR, lambda: 0.0))
+        shown += [arming.charged_within(session, each, NOW + HOUR) for each in (HOUR, DAY)]
+    assert shown == [20, 20, 20]
+    charged = next(f for f in of_database(database, limits, NOW + HOUR) if "charged" in f.name)
+    assert {sample.value for sample in charged.samples} == {20}
     assert isinstance(try_arming(database, an_order("e2"), limits, NOW + HOUR), Refused)
     assert try_arming(database, an_order("e2"), limits, NOW + 2 * HOUR) == Armed(20, ())
 

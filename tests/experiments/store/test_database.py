@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from sqlalchemy import inspect, select
 from sqlalchemy.exc import IntegrityError
 
 from deploy.stack import postgresql
+from ldfi.experiments.store import idempotency
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import AuditRow, Base, FlagRow
 
@@ -52,6 +54,24 @@ def test_one_lock_at_a_time(database: Database) -> None:
 
     with database.read() as session:
         assert session.get_one(FlagRow, "halted").value == {"n": 20}
+
+
+def test_a_number_is_used_up_once_by_however_many_processes(database_url: str) -> None:
+    stores = [Database(database_url) for _ in range(6)]
+
+    def spend(store: Database) -> bool:
+        with store.change(1_000.0) as change:
+            return idempotency.spend(change, "number")
+
+    with ThreadPoolExecutor(len(stores)) as threads:
+        used = list(threads.map(spend, stores))
+    assert sum(used) == 1
+    with stores[0].change(1_000.0 + idempotency.KEPT - 1) as change:
+        idempotency.forget(change)
+        assert idempotency.is_spent(change.session, "number")
+        assert not idempotency.is_spent(change.session, "another")
+    for store in stores:
+        store.close()
 
 
 def test_whoever_connects_waits_for_nobody_who_writes(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.errors import InvalidGuardrail, PrometheusError
 from ldfi.experiments.telemetry.prometheus import Prometheus, check_guardrail
 from ldfi.testing.serving import served
@@ -168,9 +168,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         pytest.skip("no `prometheus` on the PATH (Debian package: prometheus)")
     folder: Path = tmp_path_factory.mktemp("prometheus")
     (folder / "prometheus.yml").write_text("global: {}\n")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     command = [
         program,
         f"--config.file={folder}/prometheus.yml",

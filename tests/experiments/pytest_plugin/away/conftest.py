@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
 
+from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.elsewhere.services import Service, Services
 
 PROGRAM = (sys.executable, "-m", "tests.experiments.elsewhere.shop")
 PAGES = os.environ.get("PAGES", "page").split()
 
 
-def free() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.fixture(scope="session")
 def urls(ldfi_services: Services) -> dict[str, str]:
     """Where each page is; they are named by what is wrong with them."""
-    store = Service("store", (*PROGRAM, "store"), free(), "/health")
+    store = Service("store", (*PROGRAM, "store"), free_port(), "/health")
     services = {
         name: Service(
             name,
             (*PROGRAM, "page"),
-            free(),
+            free_port(),
             "/health",
             {"SHOP": name, "STORE": store.url},
         )
