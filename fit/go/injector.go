@@ -23,6 +23,7 @@ type Injector struct {
 	keys     *Keys
 	provider trace.TracerProvider
 	counts   occurrences
+	requests requests
 	reached  reached
 
 	mutex    sync.RWMutex
@@ -93,7 +94,7 @@ func (i *Injector) Service() string {
 // Verify reads a failure context, and tells whether it is to be obeyed now. What was verified is
 // remembered, within bounds; the expiry is looked at every time.
 func (i *Injector) Verify(value string) (*FailureContext, bool) {
-	if i == nil || len(value) > MaxLength {
+	if i == nil || value == "" || len(value) > MaxLength {
 		return nil, false
 	}
 	now := time.Now()

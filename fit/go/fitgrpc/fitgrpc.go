@@ -5,6 +5,13 @@
 //		grpc.WithChainStreamInterceptor(fitgrpc.Stream(injector)),
 //		grpc.WithStatsHandler(otelgrpc.NewClientHandler()))
 //
+// Servers tell which request is over, so that what it has started does not fail for others:
+//
+//	grpc.NewServer(
+//		grpc.ChainUnaryInterceptor(fitgrpc.UnaryServer(injector)),
+//		grpc.ChainStreamInterceptor(fitgrpc.StreamServer(injector)),
+//		grpc.StatsHandler(otelgrpc.NewServerHandler()))
+//
 // What fails ends with the status that grpc-go itself would give. The interceptors stand last in their
 // chains, so that the application's own see the failure. gRPC begins the call's span beneath them, so
 // a call that is hit gets a span of ours.
@@ -17,6 +24,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -51,6 +59,32 @@ func Stream(injector *fit.Injector) grpc.StreamClientInterceptor {
 		return open(ctx, description, channel, method, options...)
 	}
 }
+
+// UnaryServer returns an interceptor that does for gRPC what [fit.Injector.Handler] does for HTTP.
+func UnaryServer(injector *fit.Injector) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+		ctx, ended := injector.Begin(ctx, metadata.ValueFromIncomingContext(ctx, "baggage")...)
+		defer ended()
+		return handle(ctx, request)
+	}
+}
+
+// StreamServer does the same for streams.
+func StreamServer(injector *fit.Injector) grpc.StreamServerInterceptor {
+	return func(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+		ctx, ended := injector.Begin(stream.Context(), metadata.ValueFromIncomingContext(stream.Context(), "baggage")...)
+		defer ended()
+		return handle(server, &served{stream, ctx})
+	}
+}
+
+// served is a stream whose context is the request's.
+type served struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s *served) Context() context.Context { return s.ctx }
 
 // pass returns the status that ends the call, or nil to make it.
 func pass(ctx context.Context, injector *fit.Injector, method, target string, options []grpc.CallOption) error {

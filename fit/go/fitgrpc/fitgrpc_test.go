@@ -2,6 +2,8 @@ package fitgrpc_test
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net"
 	"regexp"
 	"strings"
@@ -9,9 +11,11 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/ldfi-dev/ldfi/fit/go/fitgrpc"
@@ -134,6 +138,85 @@ func TestStreamsFailAndTheControlArmRecords(t *testing.T) {
 		cancel()
 		if marks := service.Marks(); len(marks) != 1 || marks[0][mark] != "grpc:ABORTED" {
 			t.Errorf("arm %c: %v", arm, marks)
+		}
+	}
+}
+
+// calling is a server of the health service whose handlers call another one, and leave a call behind.
+type calling struct {
+	*health.Server
+	other        grpc_health_v1.HealthClient
+	over         chan struct{}
+	within, left chan error
+}
+
+func (c calling) call(ctx context.Context) {
+	ask := func() error {
+		_, err := c.other.Check(context.WithoutCancel(ctx), &grpc_health_v1.HealthCheckRequest{})
+		return err
+	}
+	c.within <- ask()
+	go func() {
+		<-c.over
+		c.left <- ask()
+	}()
+}
+
+func (c calling) Check(ctx context.Context, _ *grpc_health_v1.HealthCheckRequest) (
+	*grpc_health_v1.HealthCheckResponse, error) {
+	c.call(ctx)
+	return &grpc_health_v1.HealthCheckResponse{}, nil
+}
+
+func (c calling) Watch(
+	_ *grpc_health_v1.HealthCheckRequest, stream grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse],
+) error {
+	c.call(stream.Context())
+	return nil
+}
+
+func TestWhatAProcedureLeavesBehindIsLetThrough(t *testing.T) {
+	service, target := fittest.New(t, "api"), serve(t)
+	value := fittest.Sign('t', fittest.Fault{How: "grpc-ABORTED", Point: "api>rpc:Check:" + target + "/grpc.health.v1.Health"})
+	server := grpc.NewServer(grpc.ChainUnaryInterceptor(fitgrpc.UnaryServer(service.Injector)),
+		grpc.ChainStreamInterceptor(fitgrpc.StreamServer(service.Injector)))
+	handlers := calling{
+		health.NewServer(), dial(t, target, grpc.WithChainUnaryInterceptor(fitgrpc.Unary(service.Injector))),
+		make(chan struct{}), make(chan error, 1), make(chan error, 1),
+	}
+	grpc_health_v1.RegisterHealthServer(server, handlers)
+	listener, _ := net.Listen("tcp", "127.0.0.1:0")
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	client := dial(t, listener.Addr().String())
+	ctx := metadata.AppendToOutgoingContext(context.Background(), "baggage", "a=b", "baggage", "fit="+value)
+	for name, ask := range map[string]func() error{
+		"unary": func() error {
+			_, err := client.Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+			return err
+		},
+		"stream": func() error {
+			stream, err := client.Watch(ctx, &grpc_health_v1.HealthCheckRequest{})
+			if err == nil {
+				_, err = stream.Recv()
+			}
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		},
+	} {
+		if err := ask(); err != nil {
+			t.Fatal(name, err)
+		}
+		within := <-handlers.within
+		handlers.over <- struct{}{}
+		if left := <-handlers.left; status.Code(within) != codes.Aborted || left != nil {
+			t.Errorf("%s: within %v, left behind %v", name, within, left)
+		}
+		marks := service.Marks()
+		if len(marks) != 2 || marks[0]["fit.fired"] == "" || marks[1]["fit.outlived"] != "true" {
+			t.Errorf("%s: %v", name, marks)
 		}
 	}
 }
