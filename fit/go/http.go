@@ -25,7 +25,7 @@ import (
 //
 // A nil base is [http.DefaultTransport]. Every kind of HTTP calls is native: errors of package net for
 // a refused connection and a reset one, the caller's own timeout, answers that net/http itself has read,
-// bodies that come slowly.
+// bodies that come slowly. The failure context goes to hosts that may have it ([Hosts]), to others none.
 func (i *Injector) Transport(base http.RoundTripper) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
@@ -43,10 +43,11 @@ type transport struct {
 }
 
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	if t.injector.Armed(request.Context()) {
+	armed := t.injector.Armed(request.Context())
+	if armed {
 		fault := t.pass(request)
 		if fault != nil && fault.Kind == Slow {
-			response, err := t.base.RoundTrip(request)
+			response, err := t.base.RoundTrip(t.onward(request))
 			fault.SlowDown(request.Context(), response)
 			return response, err
 		}
@@ -57,7 +58,21 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 			return response, err
 		}
 	}
+	if armed || len(request.Header["Baggage"]) > 0 {
+		request = t.onward(request)
+	}
 	return t.base.RoundTrip(request)
+}
+
+// onward returns the request as it may go to its host: without the failure context, to one that may not have it.
+func (t *transport) onward(request *http.Request) *http.Request {
+	host := request.URL.Hostname()
+	if t.injector.hosts.Allow(host) {
+		return request
+	}
+	onward := *request.WithContext(Carry(request.Context(), "")) // for instrumentation that stands beneath
+	onward.Header = t.injector.hosts.Withhold(host, request.Header)
+	return &onward
 }
 
 // CloseIdleConnections passes on what http.Client asks for.

@@ -42,6 +42,7 @@ func Unary(injector *fit.Injector) grpc.UnaryClientInterceptor {
 				return err
 			}
 		}
+		ctx = onward(ctx, injector, channel.Target())
 		return invoke(ctx, method, request, reply, channel, options...)
 	}
 }
@@ -56,6 +57,7 @@ func Stream(injector *fit.Injector) grpc.StreamClientInterceptor {
 				return nil, err
 			}
 		}
+		ctx = onward(ctx, injector, channel.Target())
 		return open(ctx, description, channel, method, options...)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/otel/propagation"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -217,6 +219,69 @@ func TestWhatAProcedureLeavesBehindIsLetThrough(t *testing.T) {
 		marks := service.Marks()
 		if len(marks) != 2 || marks[0]["fit.fired"] == "" || marks[1]["fit.outlived"] != "true" {
 			t.Errorf("%s: %v", name, marks)
+		}
+	}
+}
+
+// heard is a server of the health service that keeps with which baggage it was asked.
+type heard struct {
+	*health.Server
+	baggage chan string
+}
+
+func (h heard) keep(ctx context.Context) {
+	h.baggage <- strings.Join(metadata.ValueFromIncomingContext(ctx, "baggage"), ",")
+}
+
+func (h heard) Check(ctx context.Context, _ *grpc_health_v1.HealthCheckRequest) (
+	*grpc_health_v1.HealthCheckResponse, error) {
+	h.keep(ctx)
+	return &grpc_health_v1.HealthCheckResponse{}, nil
+}
+
+func (h heard) Watch(
+	_ *grpc_health_v1.HealthCheckRequest, stream grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse],
+) error {
+	h.keep(stream.Context())
+	return nil
+}
+
+func TestTheContextGoesToTargetsThatMayHaveIt(t *testing.T) {
+	service, value := fittest.New(t, "api"), fittest.Sign('t')
+	server, handler := grpc.NewServer(), heard{health.NewServer(), make(chan string, 1)}
+	grpc_health_v1.RegisterHealthServer(server, handler)
+	listener, _ := net.Listen("tcp", "127.0.0.1:0")
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	for target, goes := range map[string]bool{
+		"passthrough:///prices:50051": true, "passthrough:///api.partner.com:443": false,
+	} {
+		client := dial(t, target, grpc.WithChainUnaryInterceptor(fitgrpc.Unary(service.Injector)),
+			grpc.WithChainStreamInterceptor(fitgrpc.Stream(service.Injector)),
+			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String())
+			}),
+			grpc.WithStatsHandler(otelgrpc.NewClientHandler(otelgrpc.WithPropagators(propagation.Baggage{}))))
+		byBaggage := fittest.Carrying(fittest.OfUser(context.Background()), value)
+		byHand := metadata.AppendToOutgoingContext(context.Background(), "baggage", "user=u1,fit="+value)
+		for way, ctx := range map[string]context.Context{"by baggage": byBaggage, "by hand": byHand} {
+			for kind, ask := range map[string]func() error{
+				"unary": func() error {
+					_, err := client.Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+					return err
+				},
+				"stream": func() error {
+					_, err := client.Watch(ctx, &grpc_health_v1.HealthCheckRequest{})
+					return err
+				},
+			} {
+				if err := ask(); err != nil {
+					t.Fatal(err)
+				}
+				if got := <-handler.baggage; strings.Contains(got, value) != goes || !strings.Contains(got, "user=u1") {
+					t.Errorf("%s %s, %s: %q", target, kind, way, got)
+				}
+			}
 		}
 	}
 }
