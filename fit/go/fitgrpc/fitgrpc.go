@@ -3,7 +3,7 @@
 //	grpc.NewClient(target,
 //		grpc.WithChainUnaryInterceptor(fitgrpc.Unary(injector)),
 //		grpc.WithChainStreamInterceptor(fitgrpc.Stream(injector)),
-//		grpc.WithStatsHandler(otelgrpc.NewClientHandler()))
+//		grpc.WithStatsHandler(fitgrpc.ClientHandler(injector, otelgrpc.NewClientHandler())))
 //
 // Servers tell which request is over, so that what it has started does not fail for others:
 //
@@ -42,7 +42,7 @@ func Unary(injector *fit.Injector) grpc.UnaryClientInterceptor {
 				return err
 			}
 		}
-		ctx = onward(ctx, injector, channel.Target())
+		ctx = onward(toTarget(ctx, channel.Target()), injector, channel.Target())
 		return invoke(ctx, method, request, reply, channel, options...)
 	}
 }
@@ -57,7 +57,7 @@ func Stream(injector *fit.Injector) grpc.StreamClientInterceptor {
 				return nil, err
 			}
 		}
-		ctx = onward(ctx, injector, channel.Target())
+		ctx = onward(toTarget(ctx, channel.Target()), injector, channel.Target())
 		return open(ctx, description, channel, method, options...)
 	}
 }
@@ -90,15 +90,15 @@ func (s *served) Context() context.Context { return s.ctx }
 
 // pass returns the status that ends the call, or nil to make it.
 func pass(ctx context.Context, injector *fit.Injector, method, target string, options []grpc.CallOption) error {
-	authority := target[strings.LastIndexByte(target, '/')+1:] // dns:///HOST:PORT
+	called := authority(target)
 	fault := injector.Pass(ctx, fit.Call{
-		Point: func(service string) string { return fit.RPCPoint(service, method, authority) },
+		Point: func(service string) string { return fit.RPCPoint(service, method, called) },
 		Can:   func(injection fit.Injection) bool { return can(ctx, injection, options) },
 	})
 	if fault == nil {
 		return nil
 	}
-	err := carryOut(ctx, fault, authority)
+	err := carryOut(ctx, fault, called)
 	fault.End(err, attribute.Int("rpc.grpc.status_code", int(status.Code(err))))
 	return err
 }
@@ -126,14 +126,14 @@ func waitsForReady(options []grpc.CallOption) bool {
 	return waits
 }
 
-func carryOut(ctx context.Context, fault *fit.Fault, authority string) error {
+func carryOut(ctx context.Context, fault *fit.Fault, called string) error {
 	switch fault.Kind {
 	case fit.Error:
 		return status.Error(codes.Unavailable, "fault injected")
 	case fit.Refused:
-		host, port := authority, ""
-		if at := strings.LastIndexByte(authority, ':'); at >= 0 {
-			host, port = strings.Trim(authority[:at], "[]"), authority[at+1:]
+		host, port := called, ""
+		if at := strings.LastIndexByte(called, ':'); at >= 0 {
+			host, port = strings.Trim(called[:at], "[]"), called[at+1:]
 		}
 		return status.Error(codes.Unavailable, fmt.Sprintf(
 			"connection error: desc = %q", "transport: Error while dialing: "+fit.RefusedError(host, port).Error()))

@@ -11,13 +11,17 @@ import (
 	"time"
 
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
 	"google.golang.org/grpc/status"
 
 	"github.com/ldfi-dev/ldfi/fit/go/fitgrpc"
@@ -283,6 +287,67 @@ func TestTheContextGoesToTargetsThatMayHaveIt(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// What spans of good calls are named by is what fails, whichever of the replicas answered; and nobody there is the
+// same point.
+func TestACallIsNamedByItsTargetOnItsOwnSpan(t *testing.T) {
+	const (
+		calls = 200
+		point = "api>rpc:Check:prices/grpc.health.v1.Health"
+	)
+	service := fittest.New(t, "api")
+	var replicas []resolver.Address
+	for range 3 {
+		replicas = append(replicas, resolver.Address{Addr: serve(t)})
+	}
+	of := func(replicas ...resolver.Address) grpc_health_v1.HealthClient {
+		dns := manual.NewBuilderWithScheme("dns")
+		dns.InitialState(resolver.State{Addresses: replicas})
+		handler := otelgrpc.NewClientHandler(otelgrpc.WithTracerProvider(service.Provider))
+		return dial(t, "dns:///prices:50051", grpc.WithResolvers(dns),
+			grpc.WithDefaultServiceConfig(`{"loadBalancingConfig":[{"round_robin":{}}]}`),
+			grpc.WithChainUnaryInterceptor(fitgrpc.Unary(service.Injector)),
+			grpc.WithChainStreamInterceptor(fitgrpc.Stream(service.Injector)),
+			grpc.WithStatsHandler(fitgrpc.ClientHandler(service.Injector, handler)))
+	}
+	ask := func(ctx context.Context, client grpc_health_v1.HealthClient) error {
+		_, err := client.Check(ctx, &grpc_health_v1.HealthCheckRequest{}, grpc.WaitForReady(false))
+		return err
+	}
+	client := of(replicas...)
+	answered := map[string]bool{}
+	for range calls {
+		if err := ask(context.Background(), client); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, span := range service.Spans.GetSpans() {
+		told := attribute.NewSet(span.Attributes...)
+		if name, _ := told.Value("fit.point"); span.SpanKind == trace.SpanKindClient && name.AsString() != point {
+			t.Fatalf("%s is named %q", span.Name, name.AsString())
+		}
+		port, _ := told.Value("server.port")
+		answered[port.String()] = true
+	}
+	service.Spans.Reset()
+	closed, _ := net.Listen("tcp", "127.0.0.1:0")
+	_ = closed.Close()
+	if err := ask(context.Background(), of(resolver.Address{Addr: closed.Addr().String()})); err == nil {
+		t.Error("somebody answers where nobody listens")
+	}
+	if marks := service.Marks(); len(answered) < 3 || len(marks) != 1 || marks[0]["fit.point"] != point {
+		t.Errorf("answered by %v; where nobody is %v", answered, marks)
+	}
+	value, fired := fittest.Sign('t', fittest.Fault{How: "refused", Point: point}), 0
+	for range calls {
+		if ask(fittest.Carrying(context.Background(), value), client) != nil {
+			fired++
+		}
+	}
+	if marks := service.Marks(); fired != calls || len(marks) != calls || marks[0]["fit.fired"] == "" {
+		t.Errorf("fired in %d of %d calls, %d marks", fired, calls, len(marks))
 	}
 }
 
