@@ -50,17 +50,20 @@ func TestTheContextGoesToHostsThatMayHaveIt(t *testing.T) {
 		} else {
 			t.Setenv(fit.HostsVariable, "other.example")
 		}
-		service, base := fittest.New(t, "api"), &sent{}
+		service, guarded, base := fittest.New(t, "api"), fittest.New(t, "api"), &sent{}
+		kept := otelhttp.WithPropagators(guarded.Propagator(byBaggage))
 		for order, transport := range map[string]http.RoundTripper{
-			"beneath": otelhttp.NewTransport(service.Transport(base), otelhttp.WithPropagators(byBaggage)),
-			"above":   service.Transport(otelhttp.NewTransport(base, otelhttp.WithPropagators(byBaggage))),
+			"beneath":          otelhttp.NewTransport(service.Transport(base), otelhttp.WithPropagators(byBaggage)),
+			"above":            service.Transport(otelhttp.NewTransport(base, otelhttp.WithPropagators(byBaggage))),
+			"beneath, guarded": otelhttp.NewTransport(guarded.Transport(base), kept),
+			"above, guarded":   guarded.Transport(otelhttp.NewTransport(base, kept)),
 		} {
 			ctx := fittest.Carrying(fittest.OfUser(context.Background()), value)
 			request, _ := http.NewRequestWithContext(ctx, http.MethodGet, each.url, nil)
 			if each.prepare != nil {
 				each.prepare(request)
 			}
-			if each.goes && order == "above" && request.Header.Get("Authorization") != "" {
+			if each.goes && order != "beneath" && request.Header.Get("Authorization") != "" {
 				continue // what signs stands above all that writes
 			}
 			if _, err := transport.RoundTrip(request); err != nil {
@@ -71,6 +74,24 @@ func TestTheContextGoesToHostsThatMayHaveIt(t *testing.T) {
 				!strings.Contains(got, "user=u1") || !strings.Contains(got, "tier=gold") {
 				t.Errorf("%s, otelhttp %s: %q", name, order, got)
 			}
+		}
+	}
+}
+
+func TestAClientThatNobodyHasWrappedSendsNoContext(t *testing.T) {
+	service, base := fittest.New(t, "api"), &sent{}
+	client := otelhttp.NewTransport(base, otelhttp.WithPropagators(service.Propagator(propagation.Baggage{})))
+	ctx := fittest.Carrying(fittest.OfUser(context.Background()), fittest.Sign('t'))
+	for _, of := range []struct {
+		ctx  context.Context
+		goes bool
+	}{{ctx, false}, {service.To(ctx, "ratings"), true}, {service.To(ctx, "ratings", "api.partner.com"), false}} {
+		request, _ := http.NewRequestWithContext(of.ctx, http.MethodGet, "http://ratings/", nil)
+		if _, err := client.RoundTrip(request); err != nil {
+			t.Fatal(err)
+		}
+		if got := base.request.Header.Get("Baggage"); strings.Contains(got, "fit=") != of.goes || !strings.Contains(got, "user=u1") {
+			t.Errorf("%q", got)
 		}
 	}
 }

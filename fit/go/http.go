@@ -47,7 +47,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if armed {
 		fault := t.pass(request)
 		if fault != nil && fault.Kind == Slow {
-			response, err := t.base.RoundTrip(t.onward(request))
+			response, err := t.base.RoundTrip(t.injector.onward(request))
 			fault.SlowDown(request.Context(), response)
 			return response, err
 		}
@@ -59,20 +59,9 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 	}
 	if armed || len(request.Header["Baggage"]) > 0 {
-		request = t.onward(request)
+		request = t.injector.onward(request)
 	}
 	return t.base.RoundTrip(request)
-}
-
-// onward returns the request as it may go to its host: without the failure context, to one that may not have it.
-func (t *transport) onward(request *http.Request) *http.Request {
-	host := request.URL.Hostname()
-	if t.injector.hosts.Allow(host) {
-		return request
-	}
-	onward := *request.WithContext(Carry(request.Context(), "")) // for instrumentation that stands beneath
-	onward.Header = t.injector.hosts.Withhold(host, request.Header)
-	return &onward
 }
 
 // CloseIdleConnections passes on what http.Client asks for.

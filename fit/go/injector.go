@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -26,6 +27,7 @@ type Injector struct {
 	counts   occurrences
 	requests requests
 	reached  reached
+	guards   atomic.Bool // a propagator keeps back what nobody looks after
 
 	mutex    sync.RWMutex
 	verified map[string]*FailureContext // nil for what must not be obeyed

@@ -25,26 +25,24 @@ var (
 // onward returns the context of a call as it may go to a target: without the failure context, to one that may not
 // have it. Instrumentation writes the baggage of the one it is given, beneath interceptors.
 func onward(ctx context.Context, injector *fit.Injector, target string) context.Context {
-	if injector == nil {
+	sent, hasMore := metadata.FromOutgoingContext(ctx)
+	if injector == nil || !hasMore && !injector.Armed(ctx) {
 		return ctx
 	}
-	sent, _ := metadata.FromOutgoingContext(ctx)
 	headers := http.Header{"Baggage": sent.Get(header), "Authorization": sent.Get("authorization")}
-	if !injector.Armed(ctx) && len(headers["Baggage"]) == 0 {
+	if len(headers["Baggage"]) == 0 && !injector.Armed(ctx) {
 		return ctx
 	}
-	hosts := injector.Hosts()
-	for _, host := range hostsOf(target) {
-		if hosts.Allow(host) {
-			continue
-		}
-		ctx = fit.Carry(ctx, "")
-		if kept := hosts.Withhold(host, headers)["Baggage"]; !slices.Equal(kept, headers["Baggage"]) {
-			sent = sent.Copy()
-			sent.Set(header, kept...)
-			ctx = metadata.NewOutgoingContext(ctx, sent)
-		}
-		return ctx
+	hosts := hostsOf(target)
+	ctx = injector.To(ctx, hosts...)
+	kept := headers["Baggage"]
+	for _, host := range hosts {
+		headers = injector.Hosts().Withhold(host, headers)
+	}
+	if !slices.Equal(kept, headers["Baggage"]) {
+		sent.Delete(header)
+		sent.Append(header, headers["Baggage"]...)
+		ctx = metadata.NewOutgoingContext(ctx, sent)
 	}
 	return ctx
 }
