@@ -17,8 +17,8 @@ import java.util.logging.Logger;
 
 /**
  * Around the propagator of baggage: a failure context goes to hosts that may have it, and to no other. Every client that
- * the agent knows passes here, with the span of its call, which says where it goes. A message goes to its broker. Where
- * nobody says where something goes, it goes without.
+ * the agent knows passes here, with the span of its call, which says where it goes; where that does not, it goes without.
+ * A message goes to its broker with it, and so does what an application sends by itself: nobody says where.
  */
 final class GuardedPropagator implements TextMapPropagator {
   private static final Logger LOGGER = Logger.getLogger(GuardedPropagator.class.getName());
@@ -52,21 +52,27 @@ final class GuardedPropagator implements TextMapPropagator {
       return;
     }
     Baggage others = Arrivals.without(baggage, null);
-    if (others.isEmpty() && carrier != null) {
-      setter.set(carrier, EdgePropagator.FIELD, ""); // an application may send on what it was sent
+    if (others.isEmpty()) {
+      blank(carrier, setter);
     } else {
       inner.inject(context.with(others), carrier, setter);
+    }
+  }
+
+  /** An application may send on what it was sent. */
+  private static <C> void blank(C carrier, TextMapSetter<C> setter) {
+    try {
+      setter.set(carrier, EdgePropagator.FIELD, "");
+    } catch (RuntimeException notForThisClient) {
+      LOGGER.log(Level.FINE, "ldfi-fit leaves a call without baggage", notForThisClient);
     }
   }
 
   private boolean isAllowed(Context context) {
     try {
       Span span = Span.fromContext(context);
-      ReadableSpan call = span instanceof ReadableSpan ? (ReadableSpan) span : null;
-      if (call == null || call.getKind() != SpanKind.CLIENT) {
-        return call != null && call.getKind() == SpanKind.PRODUCER || hosts.allow(UNKNOWN);
-      }
-      return isAllowed(call);
+      boolean isCall = span instanceof ReadableSpan && ((ReadableSpan) span).getKind() == SpanKind.CLIENT;
+      return !isCall || isAllowed((ReadableSpan) span);
     } catch (RuntimeException | LinkageError ours) {
       LOGGER.log(Level.FINE, "ldfi-fit keeps a failure context back, for a fault of its own", ours);
       return false;

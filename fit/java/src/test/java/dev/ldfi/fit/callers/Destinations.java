@@ -56,19 +56,24 @@ public final class Destinations {
     System.exit(0);
   }
 
-  @SuppressWarnings("try") // a scope is held, and not asked
   private void print(String name, Call call) throws Exception {
     StringBuilder said = new StringBuilder(name).append(':');
-    for (String host : List.of("127.0.0.1", STRANGER)) {
-      came.clear();
-      try (Scope carried = Baggage.builder().put("fit", context).put("user", "u1").build().makeCurrent()) {
-        call.to(host);
-      }
-      boolean hasIt = came.stream().anyMatch(each -> each.contains(context));
-      boolean hasRest = !came.isEmpty() && came.stream().allMatch(each -> each.contains("user=u1"));
-      said.append(hasIt ? " has it" : " lacks it").append(hasRest ? "" : ", and the rest: " + came);
-    }
+    Baggage alone = Baggage.builder().put("fit", context).build();
+    Baggage both = alone.toBuilder().put("user", "u1").build();
+    said.append(seen("127.0.0.1", call, both)).append(seen(STRANGER, call, both)).append(seen(STRANGER, call, alone));
     System.out.println(said);
+  }
+
+  @SuppressWarnings("try") // a scope is held, and not asked
+  private String seen(String host, Call call, Baggage baggage) throws Exception {
+    came.clear();
+    try (Scope carried = baggage.makeCurrent()) {
+      call.to(host);
+    }
+    boolean hasIt = came.stream().anyMatch(each -> each.contains(context));
+    String user = baggage.getEntryValue("user") == null ? "" : "user=u1";
+    boolean hasRest = !came.isEmpty() && came.stream().allMatch(each -> each.contains(user));
+    return (hasIt ? " has it" : " lacks it") + (hasRest ? "" : ", and the rest: " + came);
   }
 
   /** Starts a server, and returns its port. */
