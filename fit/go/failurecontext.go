@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -48,6 +49,8 @@ type FailureContext struct {
 	Arm        Arm
 	Expires    time.Time
 	Injections map[string]Injection // by hash of the point's name
+
+	came atomic.Bool // with a request that this process served
 }
 
 // Decode verifies and reads a failure context, of version 1, 2 or 3. The MAC is checked before anything

@@ -25,7 +25,7 @@ import (
 //
 // A nil base is [http.DefaultTransport]. Every kind of HTTP calls is native: errors of package net for
 // a refused connection and a reset one, the caller's own timeout, answers that net/http itself has read,
-// bodies that come slowly.
+// bodies that come slowly. The failure context goes to hosts that may have it ([Hosts]), to others none.
 func (i *Injector) Transport(base http.RoundTripper) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
@@ -43,10 +43,11 @@ type transport struct {
 }
 
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	if t.injector.Armed(request.Context()) {
+	armed := t.injector.Armed(request.Context())
+	if armed {
 		fault := t.pass(request)
 		if fault != nil && fault.Kind == Slow {
-			response, err := t.base.RoundTrip(request)
+			response, err := t.base.RoundTrip(t.injector.onward(request))
 			fault.SlowDown(request.Context(), response)
 			return response, err
 		}
@@ -56,6 +57,9 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 			}
 			return response, err
 		}
+	}
+	if armed || len(request.Header["Baggage"]) > 0 {
+		request = t.injector.onward(request)
 	}
 	return t.base.RoundTrip(request)
 }
@@ -261,8 +265,9 @@ func (a Answer) Wire() []byte {
 }
 
 // Handler makes a request's failure context known to all that runs in its name, also where the service
-// has no baggage propagator, and marks the request's span with the experiment and the arm. It stands
-// within OpenTelemetry's instrumentation:
+// has no baggage propagator, and marks the request's span with the experiment and the arm. What runs on when
+// the handler has returned works for others, and its calls are let through. It stands within OpenTelemetry's
+// instrumentation:
 //
 //	otelhttp.NewHandler(injector.Handler(mux), "server")
 //
@@ -272,27 +277,12 @@ func (i *Injector) Handler(next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
-		if headers := request.Header["Baggage"]; len(headers) > 0 {
-			request = i.arrived(request, headers)
+		if ctx, ended := i.begin(request.Context(), request.Header["Baggage"]); ctx != nil {
+			defer ended()
+			request = request.WithContext(ctx)
 		}
 		next.ServeHTTP(writer, request)
 	})
-}
-
-func (i *Injector) arrived(request *http.Request, headers []string) *http.Request {
-	ctx := request.Context()
-	value := soleEntry(headers)
-	if value != carried(ctx) {
-		request = request.WithContext(Carry(ctx, value))
-	}
-	if value == "" {
-		return request
-	}
-	if found, ok := i.Verify(value); ok {
-		trace.SpanFromContext(ctx).SetAttributes(
-			attributeExperiment.String(found.Experiment), attributeArm.String(string(found.Arm)))
-	}
-	return request
 }
 
 // soleEntry reads our entry in the headers of a request, of which several are one (RFC 9110, 5.3).

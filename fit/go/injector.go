@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -22,8 +23,11 @@ type Injector struct {
 	service  string
 	keys     *Keys
 	provider trace.TracerProvider
+	hosts    *Hosts
 	counts   occurrences
+	requests requests
 	reached  reached
+	guards   atomic.Bool // a propagator keeps back what nobody looks after
 
 	mutex    sync.RWMutex
 	verified map[string]*FailureContext // nil for what must not be obeyed
@@ -38,21 +42,24 @@ func WithTracerProvider(provider trace.TracerProvider) Option {
 	return func(i *Injector) { i.provider = provider }
 }
 
-// New makes the injector of a service, by the name that its spans carry. Without keys it is nil.
+// New makes the injector of a service, by the name that its spans carry. Without keys it is nil. To which hosts
+// contexts may be sent it reads from the environment (FIT_HOSTS).
 func New(service string, keys *Keys, options ...Option) *Injector {
 	if keys == nil {
 		return nil
 	}
-	injector := &Injector{service: service, keys: keys, verified: map[string]*FailureContext{}}
+	hosts, _ := HostsFromEnv()
+	injector := &Injector{service: service, keys: keys, hosts: hosts, verified: map[string]*FailureContext{}}
 	for _, option := range options {
 		option(injector)
 	}
 	return injector
 }
 
-// FromEnv makes the injector that the environment describes: FIT_KEYS, and the service's name from
+// FromEnv makes the injector that the environment describes: FIT_KEYS, FIT_HOSTS, and the service's name from
 // OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES. It is nil without keys. Where the keys cannot be read
-// it is nil, too, and the error says why: a service must start all the same.
+// it is nil, too, and the error says why: a service must start all the same. Of FIT_HOSTS the error says what is
+// ignored.
 func FromEnv(options ...Option) (*Injector, error) {
 	text := os.Getenv(KeysVariable)
 	if text == "" {
@@ -62,7 +69,8 @@ func FromEnv(options ...Option) (*Injector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return New(serviceFromEnv(), keys, options...), nil
+	_, ignored := HostsFromEnv()
+	return New(serviceFromEnv(), keys, options...), ignored
 }
 
 func serviceFromEnv() string {
@@ -90,10 +98,18 @@ func (i *Injector) Service() string {
 	return i.service
 }
 
+// Hosts returns to which hosts failure contexts may be sent.
+func (i *Injector) Hosts() *Hosts {
+	if i == nil {
+		return nil
+	}
+	return i.hosts
+}
+
 // Verify reads a failure context, and tells whether it is to be obeyed now. What was verified is
 // remembered, within bounds; the expiry is looked at every time.
 func (i *Injector) Verify(value string) (*FailureContext, bool) {
-	if i == nil || len(value) > MaxLength {
+	if i == nil || value == "" || len(value) > MaxLength {
 		return nil, false
 	}
 	now := time.Now()

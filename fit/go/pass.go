@@ -17,6 +17,7 @@ const (
 	attributeFired      = attribute.Key("fit.fired")
 	attributeWouldFire  = attribute.Key("fit.would_fire")
 	attributeLetThrough = attribute.Key("fit.let_through")
+	attributeOutlived   = attribute.Key("fit.outlived")
 	attributeExperiment = attribute.Key("fit.experiment")
 	attributeArm        = attribute.Key("fit.arm")
 	attributeCalls      = attribute.Key("fit.calls")
@@ -45,6 +46,8 @@ type Fault struct {
 	Point string
 	span  trace.Span
 	ours  bool
+	// outlived: the call began when its request was over.
+	outlived bool
 
 	strikes func() bool // of [Slow]: writes what happens, once the headers have come
 }
@@ -101,6 +104,7 @@ func (i *Injector) Pass(ctx context.Context, call Call) (hit *Fault) {
 	}
 	span, ours := i.spanOf(ctx, point)
 	fault := &Fault{Injection: injection, Point: point, span: span, ours: ours}
+	fault.outlived = i.outlives(ctx, found, span)
 	if injection.Kind == Slow && span.IsRecording() {
 		fault.strikes = func() bool { return i.fires(found, fault) }
 		return fault
@@ -132,6 +136,10 @@ func (i *Injector) spanOf(ctx context.Context, point string) (trace.Span, bool) 
 func (i *Injector) fires(found *FailureContext, fault *Fault) bool {
 	span, kind := fault.span, string(fault.Kind)
 	span.SetAttributes(attributePoint.String(fault.Point))
+	if fault.outlived {
+		span.SetAttributes(attributeOutlived.Bool(true))
+		return false
+	}
 	if fault.First > 0 && !i.counts.admits(span.SpanContext().TraceID(), fault.Point, fault.First) {
 		span.SetAttributes(attributeLetThrough.Bool(true))
 		return false

@@ -168,8 +168,8 @@ func TestOccurrencesAreCountedForEachTraceAndPoint(t *testing.T) {
 	for i := range 2 * remembered {
 		counts.admits(trace.TraceID{3, byte(i), byte(i >> 8)}, "p", 1)
 	}
-	if len(counts.counts) != remembered || counts.recent.Len() != remembered {
-		t.Errorf("%d counts are kept", len(counts.counts))
+	if len(counts.counts.held) != remembered || counts.counts.order.Len() != remembered {
+		t.Errorf("%d counts are kept", len(counts.counts.held))
 	}
 }
 

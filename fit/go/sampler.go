@@ -41,6 +41,7 @@ func (s *sampler) ShouldSample(parameters sdk.SamplingParameters) sdk.SamplingRe
 		return result
 	}
 	result.Decision = sdk.RecordAndSample
+	s.noteRequest(parameters, found)
 	parent := trace.SpanFromContext(parameters.ParentContext)
 	if context := parent.SpanContext(); !context.IsValid() || context.IsRemote() {
 		result.Attributes = append(result.Attributes,
@@ -49,6 +50,16 @@ func (s *sampler) ShouldSample(parameters sdk.SamplingParameters) sdk.SamplingRe
 		s.announce(parent)
 	}
 	return result
+}
+
+// noteRequest has a request be known by the span of its server, from the first that is begun within it.
+func (s *sampler) noteRequest(parameters sdk.SamplingParameters, found *FailureContext) {
+	if parameters.Kind == trace.SpanKindServer {
+		found.came.Store(true)
+	}
+	if request, ok := serverSpan(parameters.ParentContext); ok {
+		s.injector.requests.note(parameters.TraceID, request)
+	}
 }
 
 // atTheEdge says what the span of a request shall carry that has just come in at an edge.

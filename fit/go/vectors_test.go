@@ -178,3 +178,28 @@ func TestPointVectors(t *testing.T) {
 		}
 	}
 }
+
+func TestContextsGoToTheHostsOfTheVectors(t *testing.T) {
+	var read struct {
+		Cases []struct {
+			Hosts   *string
+			Host    string
+			Allowed bool
+		}
+	}
+	vectors(t, "hosts.json", &read)
+	for _, each := range read.Cases {
+		var hosts *Hosts
+		listed := "not set"
+		if each.Hosts != nil {
+			listed = *each.Hosts
+			hosts, _ = ParseHosts(listed)
+		}
+		if hosts.Allow(each.Host) != each.Allowed {
+			t.Errorf("FIT_HOSTS %q, host %q: not %v", listed, each.Host, each.Allowed)
+		}
+	}
+	if len(read.Cases) < 300 {
+		t.Errorf("%d cases", len(read.Cases))
+	}
+}

@@ -200,6 +200,32 @@ func TestAnEngineersOwnContextStays(t *testing.T) {
 	}
 }
 
+type answering struct{}
+
+func (answering) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+}
+
+// Also where the service has no handler of ours.
+func TestWhatARequestLeavesBehindIsLetThrough(t *testing.T) {
+	service := fittest.New(t, "api")
+	client := service.Transport(answering{})
+	var left context.Context
+	call := func(ctx context.Context) error {
+		request, _ := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodGet, "http://ratings/titles/17", nil)
+		_, err := client.RoundTrip(request)
+		return err
+	}
+	var within error
+	handler := given(t, Config{}, nil).Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		left, within = r.Context(), call(r.Context())
+	}))
+	handler.ServeHTTP(httptest.NewRecorder(), asked("/titles/17", DeviceHeader, "d1"))
+	if after := call(left); within == nil || after != nil {
+		t.Errorf("within %v, after it %v", within, after)
+	}
+}
+
 func TestALeaseThatHasRunOutStampsNothing(t *testing.T) {
 	e := given(t, Config{}, nil)
 	now := e.poll.known.latest.Load().lease

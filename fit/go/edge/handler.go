@@ -9,6 +9,7 @@ import (
 
 	fit "github.com/ldfi-dev/ldfi/fit/go"
 	"github.com/ldfi-dev/ldfi/fit/go/internal/arrival"
+	"github.com/ldfi-dev/ldfi/fit/go/internal/served"
 )
 
 // Handler makes next the edge's inside. It must stand outside of OpenTelemetry's instrumentation:
@@ -18,13 +19,15 @@ import (
 // Bodies and answers pass untouched. Upgrades, of WebSockets say, are never stamped.
 func (e *Edge) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
-		next.ServeHTTP(writer, e.admit(request))
+		onward, serving := e.admit(request)
+		defer serving.End()
+		next.ServeHTTP(writer, onward)
 	})
 }
 
-// admit returns the request as it goes on. Where not even that can be read which came in, nothing of its
+// admit returns the request as it goes on, and where it carries a context what ends that. Where not even that can be read which came in, nothing of its
 // baggage is left.
-func (e *Edge) admit(request *http.Request) (onward *http.Request) {
+func (e *Edge) admit(request *http.Request) (onward *http.Request, serving *served.Request) {
 	defer func() {
 		if recover() != nil {
 			onward = withBaggage(request, "")
@@ -45,7 +48,7 @@ func (e *Edge) admit(request *http.Request) (onward *http.Request) {
 		onward = sparing(onward)
 	}
 	if e == nil || e.keys == nil {
-		return onward
+		return onward, nil
 	}
 	word := &arrival.Word{Query: came.query, Again: done.again}
 	if len(e.told) > 0 {
@@ -53,9 +56,9 @@ func (e *Edge) admit(request *http.Request) (onward *http.Request) {
 	}
 	ctx := arrival.Leave(onward.Context(), word)
 	if done.context != "" {
-		ctx = fit.Carry(ctx, done.context) // for services whose baggage nobody reads
+		ctx, serving = served.Begin(fit.Carry(ctx, done.context)) // for services whose baggage nobody reads
 	}
-	return onward.WithContext(ctx)
+	return onward.WithContext(ctx), serving
 }
 
 // header joins all values of one header by commas, as RFC 9110, section 5.3 allows.

@@ -3,7 +3,14 @@
 //	grpc.NewClient(target,
 //		grpc.WithChainUnaryInterceptor(fitgrpc.Unary(injector)),
 //		grpc.WithChainStreamInterceptor(fitgrpc.Stream(injector)),
-//		grpc.WithStatsHandler(otelgrpc.NewClientHandler()))
+//		grpc.WithStatsHandler(fitgrpc.ClientHandler(injector, otelgrpc.NewClientHandler())))
+//
+// Servers tell which request is over, so that what it has started does not fail for others:
+//
+//	grpc.NewServer(
+//		grpc.ChainUnaryInterceptor(fitgrpc.UnaryServer(injector)),
+//		grpc.ChainStreamInterceptor(fitgrpc.StreamServer(injector)),
+//		grpc.StatsHandler(otelgrpc.NewServerHandler()))
 //
 // What fails ends with the status that grpc-go itself would give. The interceptors stand last in their
 // chains, so that the application's own see the failure. gRPC begins the call's span beneath them, so
@@ -17,6 +24,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -34,6 +42,7 @@ func Unary(injector *fit.Injector) grpc.UnaryClientInterceptor {
 				return err
 			}
 		}
+		ctx = onward(toTarget(ctx, channel.Target()), injector, channel.Target())
 		return invoke(ctx, method, request, reply, channel, options...)
 	}
 }
@@ -48,21 +57,48 @@ func Stream(injector *fit.Injector) grpc.StreamClientInterceptor {
 				return nil, err
 			}
 		}
+		ctx = onward(toTarget(ctx, channel.Target()), injector, channel.Target())
 		return open(ctx, description, channel, method, options...)
 	}
 }
 
+// UnaryServer returns an interceptor that does for gRPC what [fit.Injector.Handler] does for HTTP.
+func UnaryServer(injector *fit.Injector) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+		ctx, ended := injector.Begin(ctx, metadata.ValueFromIncomingContext(ctx, "baggage")...)
+		defer ended()
+		return handle(ctx, request)
+	}
+}
+
+// StreamServer does the same for streams.
+func StreamServer(injector *fit.Injector) grpc.StreamServerInterceptor {
+	return func(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+		ctx, ended := injector.Begin(stream.Context(), metadata.ValueFromIncomingContext(stream.Context(), "baggage")...)
+		defer ended()
+		return handle(server, &served{stream, ctx})
+	}
+}
+
+// served is a stream whose context is the request's.
+type served struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s *served) Context() context.Context { return s.ctx }
+
 // pass returns the status that ends the call, or nil to make it.
 func pass(ctx context.Context, injector *fit.Injector, method, target string, options []grpc.CallOption) error {
-	authority := target[strings.LastIndexByte(target, '/')+1:] // dns:///HOST:PORT
+	called := authority(target)
 	fault := injector.Pass(ctx, fit.Call{
-		Point: func(service string) string { return fit.RPCPoint(service, method, authority) },
+		Point: func(service string) string { return fit.RPCPoint(service, method, called) },
 		Can:   func(injection fit.Injection) bool { return can(ctx, injection, options) },
 	})
 	if fault == nil {
 		return nil
 	}
-	err := carryOut(ctx, fault, authority)
+	err := carryOut(ctx, fault, called)
 	fault.End(err, attribute.Int("rpc.grpc.status_code", int(status.Code(err))))
 	return err
 }
@@ -90,14 +126,14 @@ func waitsForReady(options []grpc.CallOption) bool {
 	return waits
 }
 
-func carryOut(ctx context.Context, fault *fit.Fault, authority string) error {
+func carryOut(ctx context.Context, fault *fit.Fault, called string) error {
 	switch fault.Kind {
 	case fit.Error:
 		return status.Error(codes.Unavailable, "fault injected")
 	case fit.Refused:
-		host, port := authority, ""
-		if at := strings.LastIndexByte(authority, ':'); at >= 0 {
-			host, port = strings.Trim(authority[:at], "[]"), authority[at+1:]
+		host, port := called, ""
+		if at := strings.LastIndexByte(called, ':'); at >= 0 {
+			host, port = strings.Trim(called[:at], "[]"), called[at+1:]
 		}
 		return status.Error(codes.Unavailable, fmt.Sprintf(
 			"connection error: desc = %q", "transport: Error while dialing: "+fit.RefusedError(host, port).Error()))

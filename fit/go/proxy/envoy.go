@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,11 +34,13 @@ type Processor struct {
 	extproc.UnimplementedExternalProcessorServer
 	callers *Callers
 	caller  string
+	hosts   *fit.Hosts
 }
 
 // NewProcessor makes one. The caller is the one of requests that do not say, by [CallerKey], whose they are.
 func NewProcessor(callers *Callers, caller string) *Processor {
-	processor := &Processor{callers: callers, caller: caller}
+	hosts, _ := fit.HostsFromEnv()
+	processor := &Processor{callers: callers, caller: caller, hosts: hosts}
 	processor.injector(caller)
 	return processor
 }
@@ -57,6 +60,7 @@ func (p *Processor) Process(stream extproc.ExternalProcessor_ProcessServer) erro
 		if err != nil {
 			return nil
 		}
+		p.withheld(answer, headersOf(headers))
 		if err = stream.Send(answer); err != nil {
 			return nil
 		}
@@ -90,6 +94,16 @@ func goOn() *extproc.ProcessingResponse {
 	return &extproc.ProcessingResponse{Response: &extproc.ProcessingResponse_RequestHeaders{
 		RequestHeaders: &extproc.HeadersResponse{},
 	}}
+}
+
+// withheld has a call go on without its failure context, to a host that may have none.
+func (p *Processor) withheld(said *extproc.ProcessingResponse, headers http.Header) {
+	host, _ := fit.SplitAuthority(headers.Get(":authority"))
+	sent := http.Header{"Baggage": headers["Baggage"], "Authorization": headers["Authorization"]}
+	kept := p.hosts.Withhold(host, sent)["Baggage"]
+	if on := said.GetRequestHeaders(); on != nil && !slices.Equal(kept, sent["Baggage"]) {
+		on.Response = &extproc.CommonResponse{HeaderMutation: replacedBy(http.Header{"Baggage": kept}, theirs)}
+	}
 }
 
 func (p *Processor) decide(

@@ -121,7 +121,7 @@ func (e envoysTransport) RoundTrip(onward *http.Request) (*http.Response, error)
 	if given := said.GetImmediateResponse(); given != nil {
 		return answer(int(given.GetStatus().GetCode()), onward), stream.Send(said)
 	}
-	said.GetRequestHeaders().Response = &extproc.CommonResponse{HeaderMutation: replaced(onward.Header)}
+	said.GetRequestHeaders().Response = &extproc.CommonResponse{HeaderMutation: replacedBy(onward.Header, ours)}
 	if err = stream.Send(said); err != nil {
 		return nil, err
 	}
@@ -154,10 +154,13 @@ func answer(status int, request *http.Request) *http.Response {
 // ours are the headers that are as we say, whatever came in, and the keys by which Envoy is told.
 var ours = map[string]string{"Baggage": OnwardKey, "Traceparent": "traceparent", "Tracestate": "tracestate"}
 
-// replaced says to Envoy what our headers are now. It takes out before it puts in.
-func replaced(headers http.Header) *extproc.HeaderMutation {
+// theirs is the baggage of a call that goes out: no filter stands behind us to put it in its place.
+var theirs = map[string]string{"Baggage": "baggage"}
+
+// replacedBy says to Envoy what these headers are now. It takes out before it puts in.
+func replacedBy(headers http.Header, keys map[string]string) *extproc.HeaderMutation {
 	made := &extproc.HeaderMutation{}
-	for name, key := range ours {
+	for name, key := range keys {
 		made.RemoveHeaders = append(made.RemoveHeaders, key)
 		if values := headers[name]; len(values) > 0 {
 			made.SetHeaders = append(made.SetHeaders, &core.HeaderValueOption{

@@ -118,10 +118,12 @@ var asTheyCame = []string{
 	"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded", "Baggage", "Traceparent", "Tracestate",
 }
 
-// passing makes the handler that passes requests on as they are, over connections of their own protocol.
+// passing makes the handler that passes requests on as they are, over connections of their own protocol; to an
+// upstream that may have no failure context, without one.
 func passing(
 	upstream *url.URL, quiet *log.Logger, around func(http.RoundTripper) http.RoundTripper,
 ) http.Handler {
+	hosts, _ := fit.HostsFromEnv()
 	onward := func(multiplexed bool) *httputil.ReverseProxy {
 		return &httputil.ReverseProxy{
 			Rewrite: func(passing *httputil.ProxyRequest) {
@@ -133,6 +135,7 @@ func passing(
 						passing.Out.Header[name] = values
 					}
 				}
+				passing.Out.Header = hosts.Withhold(upstream.Hostname(), passing.Out.Header)
 			},
 			Transport: around(newTransport(multiplexed)), ModifyResponse: slowDown, ErrorHandler: failed, ErrorLog: quiet,
 			FlushInterval: longestHeld, BufferPool: &buffers{},

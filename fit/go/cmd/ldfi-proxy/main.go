@@ -16,6 +16,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"syscall"
@@ -37,7 +38,7 @@ const usage = `usage: ldfi-proxy reverse --listen ADDRESS --upstream URL --calle
        ldfi-proxy gateway --listen ADDRESS --service NAME [--sample SHARE]
 
 FIT_KEYS holds the keys, OTEL_EXPORTER_OTLP_ENDPOINT says where proofs go. Without either every request
-passes, and nothing is injected. An edge has its rules from LDFI_URL, with LDFI_TOKEN.
+passes, and nothing is injected. FIT_HOSTS lists who may be sent failure contexts besides private hosts. An edge has its rules from LDFI_URL, with LDFI_TOKEN.
 `
 
 // route is one line of a table: in front of which upstream to stand, and for whom.
@@ -80,6 +81,17 @@ func main() {
 // callers reads the environment. What is missing or wrong is said, and requests pass all the same.
 func callers(ctx context.Context) *proxy.Callers {
 	return proxy.NewCallers(keysFromEnv(), exporterFromEnv(ctx))
+}
+
+// sayWithheld says that an upstream gets no failure contexts, where it is neither private nor listed.
+func sayWithheld(upstream *url.URL) {
+	hosts, err := fit.HostsFromEnv()
+	if err != nil {
+		log.Print(err)
+	}
+	if host := upstream.Hostname(); !hosts.Allow(host) {
+		log.Printf("no failure context is sent to %s: to send it, put it into %s", host, fit.HostsVariable)
+	}
 }
 
 func keysFromEnv() *fit.Keys {
@@ -149,6 +161,7 @@ func stand(each route, found *proxy.Callers, ended chan<- error) error {
 		return err
 	}
 	log.Printf("%s → %s, for the calls of %s", listener.Addr(), upstream, each.Caller)
+	sayWithheld(upstream)
 	go func() {
 		err := proxy.NewReverse(found, each.Caller, upstream).Serve(listener)
 		if !errors.Is(err, http.ErrServerClosed) {
@@ -227,6 +240,7 @@ func front(ctx context.Context, arguments []string) error {
 	defer decides.Close()
 	made := proxy.NewFront(decides, *service, keysFromEnv(), exporterFromEnv(ctx), *sample, upstream)
 	log.Printf("%s → %s, an edge", listener.Addr(), upstream)
+	sayWithheld(upstream)
 	ended := make(chan error, 1)
 	go func() { ended <- made.Serve(listener) }()
 	return until(ctx, made, ended)

@@ -85,6 +85,12 @@ func New(t testing.TB, service string) *Service {
 	return made
 }
 
+// Sampled has its spans begun by the injector's sampler.
+func (s *Service) Sampled() {
+	s.Provider = sdk.NewTracerProvider(sdk.WithSyncer(s.Spans), sdk.WithSampler(s.Sampler(sdk.AlwaysSample())))
+	fit.WithTracerProvider(s.Provider)(s.Injector)
+}
+
 // Marks returns what is written of faults on all spans that have ended, and forgets them.
 func (s *Service) Marks() []map[string]string {
 	var found []map[string]string

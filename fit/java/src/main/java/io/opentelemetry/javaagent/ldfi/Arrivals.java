@@ -90,7 +90,7 @@ public final class Arrivals implements InstrumenterCustomizerProvider {
   }
 
   /** Baggage with this context, or none, in place of whatever was ours. */
-  private static Baggage without(Baggage carried, String context) {
+  static Baggage without(Baggage carried, String context) {
     BaggageBuilder kept = carried.toBuilder();
     carried.forEach(
         (name, entry) -> {

@@ -31,6 +31,7 @@ public final class Gate {
   private final Keys keys;
   private final Contexts contexts;
   private final Occurrences occurrences = new Occurrences();
+  private final Requests requests = new Requests();
   private final Known points = new Known();
   private volatile String service;
 
@@ -59,6 +60,10 @@ public final class Gate {
 
   Keys keys() {
     return keys;
+  }
+
+  Requests requests() {
+    return requests;
   }
 
   /** Whether the current request carries a context: all that is asked of one without. */
@@ -199,6 +204,10 @@ public final class Gate {
   /** Writes what happens, or would happen, on the span. */
   private boolean mark(Span span, String point, FailureContext found, Injection injection) {
     span.setAttribute(Marks.POINT, point);
+    if (requests.isOver(span, Context.current())) {
+      span.setAttribute(Marks.OUTLIVED, true);
+      return false;
+    }
     if (injection.first > 0
         && !occurrences.admits(span.getSpanContext().getTraceId(), point, injection.first)) {
       span.setAttribute(Marks.LET_THROUGH, true);

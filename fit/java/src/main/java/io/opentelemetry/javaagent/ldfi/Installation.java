@@ -1,5 +1,6 @@
 package io.opentelemetry.javaagent.ldfi;
 
+import dev.ldfi.fit.Hosts;
 import dev.ldfi.fit.edge.Edge;
 import io.opentelemetry.sdk.autoconfigure.spi.AutoConfigurationCustomizer;
 import io.opentelemetry.sdk.autoconfigure.spi.AutoConfigurationCustomizerProvider;
@@ -34,10 +35,24 @@ public final class Installation implements AutoConfigurationCustomizerProvider {
     }
     if (gate != null) {
       configuration.addSamplerCustomizer((sampler, properties) -> new KeepingSampler(sampler, gate));
+      Hosts hosts = hosts();
+      configuration.addPropagatorCustomizer(
+          (propagator, properties) ->
+              propagator.fields().contains(EdgePropagator.FIELD)
+                  ? new GuardedPropagator(propagator, hosts)
+                  : propagator);
     }
     String keys = gate == null ? "no keys" : gate.keys().toString();
     String tested = TESTED.contains(agent) ? "" : ", which is not among those it was tested with";
     LOGGER.log(Level.INFO, "ldfi-fit is on: " + keys + ", agent " + agent + tested + role(edge));
+  }
+
+  private static Hosts hosts() {
+    Hosts hosts = Hosts.parse(System.getenv(Hosts.VARIABLE));
+    for (String each : hosts.ignored()) {
+      LOGGER.log(Level.WARNING, Hosts.VARIABLE + ": " + each + " is no host, pattern or network; it is ignored");
+    }
+    return hosts;
   }
 
   private static String role(Edge edge) {

@@ -62,6 +62,7 @@ final class KeepingSampler implements Sampler {
           SamplingDecision.RECORD_AND_SAMPLE,
           word.toBuilder().put(Marks.EXPERIMENT, found.experiment).put(Marks.ARM, found.arm()).build());
     }
+    gate.requests().note(around);
     if (kind == SpanKind.CLIENT || kind == SpanKind.PRODUCER) {
       announce(around);
     }

@@ -153,17 +153,33 @@ final class Names {
       return null;
     }
     String rest = url.substring(begins + 3);
+    String sent = authority(rest);
+    String authority = sent.substring(sent.lastIndexOf('@') + 1);
+    String host = host(authority);
+    String port = authority.substring(host.length());
+    int number = port.length() > 1 ? Integer.parseInt(port.substring(1)) : 0;
+    return Points.http(service, method, host, number, rest.substring(sent.length()), template);
+  }
+
+  /** The host of a URL, without its port; empty where it has none. */
+  static String hostOf(String url) {
+    int begins = url.indexOf("://");
+    String sent = begins < 0 ? "" : authority(url.substring(begins + 3));
+    return host(sent.substring(sent.lastIndexOf('@') + 1));
+  }
+
+  /** What of a URL stands before its path, behind its scheme. */
+  private static String authority(String rest) {
     int ends = 0;
     while (ends < rest.length() && "/?#".indexOf(rest.charAt(ends)) < 0) {
       ends++;
     }
-    String authority = rest.substring(0, ends);
-    authority = authority.substring(authority.lastIndexOf('@') + 1);
+    return rest.substring(0, ends);
+  }
+
+  private static String host(String authority) {
     int colon = authority.lastIndexOf(':');
-    boolean hasPort = colon > authority.lastIndexOf(']') && colon < authority.length() - 1;
-    String host = hasPort || colon == authority.length() - 1 && colon >= 0 ? authority.substring(0, colon) : authority;
-    int port = hasPort ? Integer.parseInt(authority.substring(colon + 1)) : 0;
-    return Points.http(service, method, host, port, rest.substring(ends), template);
+    return colon > authority.lastIndexOf(']') ? authority.substring(0, colon) : authority;
   }
 
   private static String peer(ReadableSpan span) {

@@ -35,7 +35,11 @@ final class Grpc {
   /** A program: what it does, to which procedure, by what kind of channel. */
   record Program(Call call, MethodDescriptor<byte[], byte[]> method, boolean triesAgain) {
     String said(int port, int patience) throws InterruptedException {
-      ManagedChannel channel = open(port);
+      return said("127.0.0.1", port, patience);
+    }
+
+    String said(String host, int port, int patience) throws InterruptedException {
+      ManagedChannel channel = open(host, port);
       try {
         return call.said(channel, CallOptions.DEFAULT.withDeadlineAfter(patience, TimeUnit.MILLISECONDS));
       } catch (Exception failed) {
@@ -45,8 +49,8 @@ final class Grpc {
       }
     }
 
-    private ManagedChannel open(int port) {
-      NettyChannelBuilder builder = NettyChannelBuilder.forAddress("127.0.0.1", port).usePlaintext();
+    private ManagedChannel open(String host, int port) {
+      NettyChannelBuilder builder = NettyChannelBuilder.forAddress(host, port).usePlaintext();
       if (triesAgain) {
         builder.defaultServiceConfig(Map.of("methodConfig", List.of(RETRIED)));
       }
