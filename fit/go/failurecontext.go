@@ -56,6 +56,11 @@ type FailureContext struct {
 // Decode verifies and reads a failure context, of version 1, 2 or 3. The MAC is checked before anything
 // else is believed.
 func Decode(keys *Keys, value string, now time.Time) (*FailureContext, error) {
+	return decode(keys, value, now, 0)
+}
+
+// decode reads it although it has expired, by less than grace; whoever gives any has to look at Expires.
+func decode(keys *Keys, value string, now time.Time, grace time.Duration) (*FailureContext, error) {
 	if len(value) > MaxLength {
 		return nil, fmt.Errorf("%w: %d characters", ErrMalformed, len(value))
 	}
@@ -80,7 +85,7 @@ func Decode(keys *Keys, value string, now time.Time) (*FailureContext, error) {
 	if !keys.verify(value[:len(value)-macLength-1], id, mac) {
 		return nil, fmt.Errorf("%w: of key %s", ErrForged, id)
 	}
-	if !expires.After(now) {
+	if !expires.Add(grace).After(now) {
 		return nil, fmt.Errorf("%w: it ended at %d", ErrExpired, expires.Unix())
 	}
 	if expires.Sub(now) > longest {
@@ -96,6 +101,9 @@ func Decode(keys *Keys, value string, now time.Time) (*FailureContext, error) {
 	}
 	return read, nil
 }
+
+// over tells whether it has run out.
+func (c *FailureContext) over() bool { return !c.Expires.After(time.Now()) }
 
 // At finds what shall happen, or in the control arm would happen, at the point of this name.
 func (c *FailureContext) At(point string) (Injection, bool) {

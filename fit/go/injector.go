@@ -106,9 +106,21 @@ func (i *Injector) Hosts() *Hosts {
 	return i.hosts
 }
 
+// grace is how long a context that has run out is still told from none: its request goes on.
+const grace = 5 * time.Minute
+
 // Verify reads a failure context, and tells whether it is to be obeyed now. What was verified is
 // remembered, within bounds; the expiry is looked at every time.
 func (i *Injector) Verify(value string) (*FailureContext, bool) {
+	found, ok := i.recognize(value)
+	if !ok || found.over() {
+		return nil, false
+	}
+	return found, true
+}
+
+// recognize does the same for a context that has expired by less than grace: nothing may be injected by that.
+func (i *Injector) recognize(value string) (*FailureContext, bool) {
 	if i == nil || value == "" || len(value) > MaxLength {
 		return nil, false
 	}
@@ -117,10 +129,10 @@ func (i *Injector) Verify(value string) (*FailureContext, bool) {
 	found, known := i.verified[value]
 	i.mutex.RUnlock()
 	if !known {
-		found, _ = Decode(i.keys, value, now) // nil for whatever is wrong with it
+		found, _ = decode(i.keys, value, now, grace) // nil for whatever is wrong with it
 		i.remember(value, found)
 	}
-	if found == nil || !found.Expires.After(now) {
+	if found == nil || !found.Expires.Add(grace).After(now) {
 		return nil, false
 	}
 	return found, true

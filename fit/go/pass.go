@@ -18,6 +18,7 @@ const (
 	attributeWouldFire  = attribute.Key("fit.would_fire")
 	attributeLetThrough = attribute.Key("fit.let_through")
 	attributeOutlived   = attribute.Key("fit.outlived")
+	attributeExpired    = attribute.Key("fit.expired")
 	attributeExperiment = attribute.Key("fit.experiment")
 	attributeArm        = attribute.Key("fit.arm")
 	attributeCalls      = attribute.Key("fit.calls")
@@ -93,8 +94,11 @@ func (i *Injector) Pass(ctx context.Context, call Call) (hit *Fault) {
 			hit = nil // a fault of ours must never become a fault of the host's
 		}
 	}()
-	found, ok := i.Current(ctx)
-	if !ok || ctx.Err() != nil {
+	if !i.Armed(ctx) || ctx.Err() != nil {
+		return nil
+	}
+	found, ok := i.recognize(carried(ctx))
+	if !ok {
 		return nil
 	}
 	point := call.Point(i.service)
@@ -138,6 +142,10 @@ func (i *Injector) fires(found *FailureContext, fault *Fault) bool {
 	span.SetAttributes(attributePoint.String(fault.Point))
 	if fault.outlived {
 		span.SetAttributes(attributeOutlived.Bool(true))
+		return false
+	}
+	if found.over() {
+		span.SetAttributes(attributeExpired.Bool(true))
 		return false
 	}
 	if fault.First > 0 && !i.counts.admits(span.SpanContext().TraceID(), fault.Point, fault.First) {

@@ -57,6 +57,15 @@ public final class FailureContext {
    * @throws Refused where it must not be obeyed
    */
   public static FailureContext read(Keys keys, String value, Instant now) throws Refused {
+    return read(keys, value, now, Duration.ZERO);
+  }
+
+  /**
+   * Reads one although it has expired, by less than {@code grace}; whoever gives any has to look at {@link #expires}.
+   *
+   * @throws Refused where it must not be recognized
+   */
+  public static FailureContext read(Keys keys, String value, Instant now, Duration grace) throws Refused {
     if (value.length() > MAX_LENGTH) {
       throw new Refused(Reason.MALFORMED);
     }
@@ -72,7 +81,7 @@ public final class FailureContext {
       throw new Refused(Reason.FORGED);
     }
     Instant expires = Instant.ofEpochSecond(Long.parseLong(parts[4]));
-    if (!expires.isAfter(now) || Duration.between(now, expires).compareTo(LONGEST) > 0) {
+    if (!expires.plus(grace).isAfter(now) || Duration.between(now, expires).compareTo(LONGEST) > 0) {
       throw new Refused(Reason.EXPIRED);
     }
     if (faults.oneTwice) {

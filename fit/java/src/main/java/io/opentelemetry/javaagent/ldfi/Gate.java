@@ -137,7 +137,7 @@ public final class Gate {
       return null;
     }
     try {
-      FailureContext found = gate.contexts.at(value, Instant.now());
+      FailureContext found = gate.contexts.recognized(value, Instant.now());
       Injection injection = found == null ? null : found.injections.get(point.hash);
       Fault fault = injection == null ? null : new Fault(injection);
       return fault != null && can.test(fault) && gate.mark(span, point.name, found, injection) ? fault : null;
@@ -172,7 +172,7 @@ public final class Gate {
 
   Fault decide(
       String value, Span current, Function<ReadableSpan, List<String>> named, Predicate<Fault> can) {
-    FailureContext found = contexts.at(value, Instant.now());
+    FailureContext found = contexts.recognized(value, Instant.now());
     if (found == null || !(current instanceof ReadableSpan) || !current.isRecording()) {
       return null;
     }
@@ -206,6 +206,10 @@ public final class Gate {
     span.setAttribute(Marks.POINT, point);
     if (requests.isOver(span, Context.current())) {
       span.setAttribute(Marks.OUTLIVED, true);
+      return false;
+    }
+    if (!found.expires.isAfter(Instant.now())) {
+      span.setAttribute(Marks.EXPIRED, true);
       return false;
     }
     if (injection.first > 0

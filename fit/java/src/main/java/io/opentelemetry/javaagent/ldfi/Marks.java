@@ -13,6 +13,7 @@ final class Marks {
   static final AttributeKey<String> WOULD_FIRE = stringKey("fit.would_fire");
   static final AttributeKey<Boolean> LET_THROUGH = booleanKey("fit.let_through");
   static final AttributeKey<Boolean> OUTLIVED = booleanKey("fit.outlived");
+  static final AttributeKey<Boolean> EXPIRED = booleanKey("fit.expired");
   static final AttributeKey<String> EXPERIMENT = stringKey("fit.experiment");
   static final AttributeKey<String> ARM = stringKey("fit.arm");
   static final AttributeKey<Boolean> EDGE = booleanKey("fit.edge");
