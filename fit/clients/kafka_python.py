@@ -12,19 +12,22 @@ do ``timeout`` and a longer ``delay``. ``error`` is a KafkaConnectionError.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 from kafka.producer.future import FutureProduceResult, FutureRecordMetadata
 
-from ldfi.fit import error, passage, patching
-from ldfi.fit.clients.kafka import consumer_point
+from ldfi.fit import error, hosts, passage, patching
+from ldfi.fit.clients.kafka import addressed, consumer_point
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
 from ldfi.fit.points import message_point
 from ldfi.fit.strike import Strike
+
+_HEADERS: Final = 2
+"""Where they stand behind ``topic``: value, key, headers."""
 
 
 def patch() -> None:
@@ -39,6 +42,9 @@ def _sync(original: Any) -> Any:
             answer = passage.through(_SITE, None, producer, topic)
             if answer is not None:
                 return answer
+            servers = producer.config["bootstrap_servers"]
+            onward = hosts.guarded(addressed, servers, _HEADERS, rest, named)
+            rest, named = onward or (rest, named)
         return original(producer, topic, *rest, **named)
 
     return send
