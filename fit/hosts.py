@@ -33,13 +33,13 @@ from ipaddress import IPv4Address, IPv6Address, ip_network
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
 
-from opentelemetry import propagate
+from opentelemetry import propagate, trace
 from opentelemetry.baggage import remove_baggage
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.context import Context
 from opentelemetry.propagators.composite import CompositePropagator
 
-from ldfi.fit import baggage, patching, runtime
+from ldfi.fit import baggage, patching, request, runtime
 from ldfi.fit.context import ENTRY, MAX_LENGTH
 from ldfi.fit.passage import BAGGAGE, current
 
@@ -96,8 +96,8 @@ def addressed(headers: Iterable[Pair] | None, *to: str) -> list[Pair] | None:
     """Write headers, or gRPC's metadata, as they go to hosts; None where they go as they are.
     What is given is not touched.
 
-    With the entry of the current context where all hosts may have it and trace context goes
-    along; without any of ours elsewhere. They are pairs: a name may stand there several times.
+    With the entry of the current context where all hosts may have it, trace context goes along and
+    the request is not over; without any of ours elsewhere. They are pairs: a name may stand there several times.
     Names and values may be text or bytes, and stay so. What AWS's signature covers stays as it
     is, for the call would be refused otherwise.
     """
@@ -107,7 +107,8 @@ def addressed(headers: Iterable[Pair] | None, *to: str) -> list[Pair] | None:
     spent = iter(headers) is headers  # an iterator, and read to its end by now
     if any(_signed(name, value) for name, value in pairs):
         return pairs if spent else None
-    onward = _with_ours(pairs) if all(map(may_reach, to)) else _without_ours(pairs)
+    may = all(map(may_reach, to)) and not request.over(trace.get_current_span())
+    onward = _with_ours(pairs) if may else _without_ours(pairs)
     unchanged = len(onward) == len(pairs) and all(
         after is before for (_, before), (_, after) in zip(pairs, onward, strict=True)
     )
