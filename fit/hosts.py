@@ -97,9 +97,9 @@ def addressed(headers: Iterable[Pair] | None, *to: str) -> list[Pair] | None:
     What is given is not touched.
 
     With the entry of the current context where all hosts may have it, trace context goes along and
-    the request is not over; without any of ours elsewhere. They are pairs: a name may stand there several times.
-    Names and values may be text or bytes, and stay so. What AWS's signature covers stays as it
-    is, for the call would be refused otherwise.
+    the request is not over; without any of ours elsewhere. They are pairs: a name may stand there
+    several times. Names and values may be text or bytes, and stay so. What AWS's signature covers
+    stays as it is, for the call would be refused otherwise.
     """
     if headers is None:
         return None

@@ -44,15 +44,17 @@ def _async(original: Any) -> Any:
 
     def send(producer: Any, topic: str, *rest: Any, **named: Any) -> Any:
         if armed():
-            servers = producer.client._bootstrap_servers
-            onward = hosts.guarded(addressed, servers, _HEADERS, rest, named)
-            rest, named = onward or (rest, named)
+            rest, named = hosts.guarded(_addressed, producer, rest, named) or (rest, named)
             fault = passage.through_async(_SITE, None, producer, topic)
             if fault is not None:
                 return hit(fault, producer, topic, *rest, **named)
         return original(producer, topic, *rest, **named)
 
     return send
+
+
+def _addressed(producer: Any, rest: Any, named: Any) -> Any:
+    return addressed(producer.client._bootstrap_servers, _HEADERS, rest, named)
 
 
 def _async_receiving(original: Any) -> Any:

@@ -129,17 +129,16 @@ def _sync(original: Any) -> Any:
             if report is not None:
                 _reports.setdefault(producer, []).append(report)
                 return None
-            servers = _servers(producer.config or {})
-            onward = hosts.guarded(addressed, servers, _HEADERS, rest, named)
-            rest, named = onward or (rest, named)
+            rest, named = hosts.guarded(_addressed, producer, rest, named) or (rest, named)
         return original(producer, topic, *rest, **named)
 
     return produce
 
 
-def _servers(config: Any) -> str:
-    """Return the brokers that a producer was told of, under either of librdkafka's names."""
-    return str(config.get("bootstrap.servers") or config.get("metadata.broker.list") or "")
+def _addressed(producer: Any, rest: Any, named: Any) -> Any:
+    config = producer.config or {}
+    servers = config.get("bootstrap.servers") or config.get("metadata.broker.list") or ""
+    return addressed(str(servers), _HEADERS, rest, named)
 
 
 def _telling(original: Any) -> Any:

@@ -45,7 +45,8 @@ class Cut:
             "peer closed connection without sending complete message body "
             f"(received {len(self._answer.body)} bytes, expected {self._answer.length})"
         )
-        return error.marked(self._core.RemoteProtocolError(message))
+        failure: Exception = error.marked(self._core.RemoteProtocolError(message))
+        return failure
 
 
 def _chain(kind: type[Exception], *causes: BaseException) -> Exception:

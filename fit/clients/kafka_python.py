@@ -42,12 +42,14 @@ def _sync(original: Any) -> Any:
             answer = passage.through(_SITE, None, producer, topic)
             if answer is not None:
                 return answer
-            servers = producer.config["bootstrap_servers"]
-            onward = hosts.guarded(addressed, servers, _HEADERS, rest, named)
-            rest, named = onward or (rest, named)
+            rest, named = hosts.guarded(_addressed, producer, rest, named) or (rest, named)
         return original(producer, topic, *rest, **named)
 
     return send
+
+
+def _addressed(producer: Any, rest: Any, named: Any) -> Any:
+    return addressed(producer.config["bootstrap_servers"], _HEADERS, rest, named)
 
 
 def _sync_poll(original: Any) -> Any:

@@ -86,7 +86,7 @@ def flask(by_hand: bool, onward: str) -> Any:
         return ""
 
     if by_hand:
-        FlaskInstrumentor().instrument_app(app)
+        FlaskInstrumentor().instrument_app(app)  # type: ignore[no-untyped-call]
     return fit.WSGIEdgeMiddleware(app)
 
 
