@@ -88,6 +88,17 @@ def _of_asyncpg(original: Any) -> Any:
     return asyncpg._async(original, original)
 
 
+def _producer() -> Any:
+    brokers = {"bootstrap_servers": "kafka:9092", "bootstrap.servers": "kafka:9092"}
+    kafka = SimpleNamespace(_bootstrap_servers="kafka:9092")
+    return SimpleNamespace(config=brokers, client=kafka)
+
+
+def _callee() -> Any:
+    channel = SimpleNamespace(target=lambda: b"prices:443")
+    return SimpleNamespace(_method="/shop.Prices/Get", _channel=channel)
+
+
 def cases() -> list[Case]:
     """Make every client's case: its wrapper around a call that does nothing."""
     request = httpcore.Request("GET", "http://ratings/titles/17?page=2")
@@ -102,15 +113,10 @@ def cases() -> list[Case]:
     dialect = SimpleNamespace(is_async=False)
     execution = SimpleNamespace(root_connection=SimpleNamespace(engine=engine), dialect=dialect)
     statement = "SELECT name FROM titles WHERE id = %s"
-    channel = SimpleNamespace(target=lambda: b"prices:443")
-    callee = SimpleNamespace(_method="/shop.Prices/Get", _channel=channel)
     details = SimpleNamespace(method="/shop.Prices/Get", timeout=1, metadata=None)
     info = SimpleNamespace(dbname="records")
     cursor = SimpleNamespace(connection=SimpleNamespace(info=info))
     connection = SimpleNamespace(_params=SimpleNamespace(database="records"))
-    brokers = {"bootstrap_servers": "kafka:9092", "bootstrap.servers": "kafka:9092"}
-    kafka = SimpleNamespace(_bootstrap_servers="kafka:9092")
-    producer = SimpleNamespace(config=brokers, client=kafka)
     topic = SimpleNamespace(topic="plays")
     consumer = SimpleNamespace(subscription=lambda: {"plays"}, assignment=lambda: [topic])
     endpoint = SimpleNamespace(host="https://s3.eu-west-1.amazonaws.com")
@@ -130,7 +136,7 @@ def cases() -> list[Case]:
         both_async("httpx async", partial(httpx._async, in_tasks(httpcore)), None, request),
         both("requests, urllib3", requests_urllib3._sync, pool, None, "GET", "/titles/17?page=2"),
         both_async("aiohttp", aiohttp._async, client_request, None),
-        both("grpc", grpc._wrap(grpc._RAISED), callee, b"", 1.0),
+        both("grpc", grpc._wrap(grpc._RAISED), _callee(), b"", 1.0),
         (
             "grpc.aio",
             lambda: _run(_nothing_async(details, b"")),
@@ -143,11 +149,11 @@ def cases() -> list[Case]:
         ),
         both("redis", redis._sync, client, None, "GET", "GET", "k"),
         both_async("redis async", redis._async, client, None, "GET", "GET", "k"),
-        both("kafka-python", kafka_python._sync, producer, "plays", b"x"),
+        both("kafka-python", kafka_python._sync, _producer(), "plays", b"x"),
         both("kafka-python, consumer", kafka_python._sync_poll, consumer, 0),
-        both_async("aiokafka", aiokafka._async, producer, "plays", b"x"),
+        both_async("aiokafka", aiokafka._async, _producer(), "plays", b"x"),
         both_async("aiokafka, consumer", aiokafka._async_receiving, consumer),
-        both("confluent-kafka", confluent_kafka._sync, producer, "plays", b"x"),
+        both("confluent-kafka", confluent_kafka._sync, _producer(), "plays", b"x"),
         both("confluent-kafka, consumer", confluent_kafka._sync_poll, consumer, 0.1),
         both("psycopg", psycopg._sync(_nothing), cursor, statement),
         both_async("psycopg async", psycopg._async(_nothing), cursor, statement),
