@@ -120,8 +120,7 @@ def cases() -> list[Case]:
     topic = SimpleNamespace(topic="plays")
     consumer = SimpleNamespace(subscription=lambda: {"plays"}, assignment=lambda: [topic])
     endpoint = SimpleNamespace(host="https://s3.eu-west-1.amazonaws.com")
-    named = SimpleNamespace(service_id="S3")
-    operation = SimpleNamespace(name="GetObject", service_model=named)
+    operation = SimpleNamespace(name="GetObject", service_model=SimpleNamespace(service_id="S3"))
 
     def both(name: str, wrap: Any, *given: Any, **named: Any) -> Case:
         wrapped = wrap(_nothing)
