@@ -22,6 +22,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from statistics import median
 from types import SimpleNamespace
@@ -50,6 +51,7 @@ from ldfi.fit.clients import (
     requests_urllib3,
     sqlalchemy,
 )
+from ldfi.fit.clients.httpx_failures import in_tasks, in_threads
 from ldfi.fit.context import encode
 from ldfi.fit.faults import Fault
 from ldfi.fit.keys import Keys
@@ -86,11 +88,24 @@ def _of_asyncpg(original: Any) -> Any:
     return asyncpg._async(original, original)
 
 
+def _producer() -> Any:
+    brokers = {"bootstrap_servers": "kafka:9092", "bootstrap.servers": "kafka:9092"}
+    kafka = SimpleNamespace(_bootstrap_servers="kafka:9092")
+    return SimpleNamespace(config=brokers, client=kafka)
+
+
+def _callee() -> Any:
+    channel = SimpleNamespace(target=lambda: b"prices:443")
+    return SimpleNamespace(_method="/shop.Prices/Get", _channel=channel)
+
+
 def cases() -> list[Case]:
     """Make every client's case: its wrapper around a call that does nothing."""
     request = httpcore.Request("GET", "http://ratings/titles/17?page=2")
     pool = SimpleNamespace(host="ratings", port=80)
-    client_request = SimpleNamespace(method="GET", url=URL("http://ratings/titles/17?page=2"))
+    client_request = SimpleNamespace(
+        method="GET", url=URL("http://ratings/titles/17?page=2"), headers={}
+    )
     redis_pool = SimpleNamespace(connection_kwargs={"host": "sessions", "port": 6379})
     client = SimpleNamespace(connection_pool=redis_pool)
     url = SimpleNamespace(database="records")
@@ -98,7 +113,6 @@ def cases() -> list[Case]:
     dialect = SimpleNamespace(is_async=False)
     execution = SimpleNamespace(root_connection=SimpleNamespace(engine=engine), dialect=dialect)
     statement = "SELECT name FROM titles WHERE id = %s"
-    callee = SimpleNamespace(_method="/shop.Prices/Get")
     details = SimpleNamespace(method="/shop.Prices/Get", timeout=1, metadata=None)
     info = SimpleNamespace(dbname="records")
     cursor = SimpleNamespace(connection=SimpleNamespace(info=info))
@@ -106,8 +120,7 @@ def cases() -> list[Case]:
     topic = SimpleNamespace(topic="plays")
     consumer = SimpleNamespace(subscription=lambda: {"plays"}, assignment=lambda: [topic])
     endpoint = SimpleNamespace(host="https://s3.eu-west-1.amazonaws.com")
-    named = SimpleNamespace(service_id="S3")
-    operation = SimpleNamespace(name="GetObject", service_model=named)
+    operation = SimpleNamespace(name="GetObject", service_model=SimpleNamespace(service_id="S3"))
 
     def both(name: str, wrap: Any, *given: Any, **named: Any) -> Case:
         wrapped = wrap(_nothing)
@@ -118,11 +131,11 @@ def cases() -> list[Case]:
         return name, lambda: _run(_nothing_async(*given)), lambda: _run(wrapped(*given))
 
     return [
-        both("httpx", httpx._sync, None, request),
-        both_async("httpx async", httpx._async, None, request),
+        both("httpx", partial(httpx._sync, in_threads(httpcore)), None, request),
+        both_async("httpx async", partial(httpx._async, in_tasks(httpcore)), None, request),
         both("requests, urllib3", requests_urllib3._sync, pool, None, "GET", "/titles/17?page=2"),
         both_async("aiohttp", aiohttp._async, client_request, None),
-        both("grpc", grpc._wrap(grpc._RAISED), callee, b"", 1.0),
+        both("grpc", grpc._wrap(grpc._RAISED), _callee(), b"", 1.0),
         (
             "grpc.aio",
             lambda: _run(_nothing_async(details, b"")),
@@ -135,11 +148,11 @@ def cases() -> list[Case]:
         ),
         both("redis", redis._sync, client, None, "GET", "GET", "k"),
         both_async("redis async", redis._async, client, None, "GET", "GET", "k"),
-        both("kafka-python", kafka_python._sync, None, "plays", b"x"),
+        both("kafka-python", kafka_python._sync, _producer(), "plays", b"x"),
         both("kafka-python, consumer", kafka_python._sync_poll, consumer, 0),
-        both_async("aiokafka", aiokafka._async, None, "plays", b"x"),
+        both_async("aiokafka", aiokafka._async, _producer(), "plays", b"x"),
         both_async("aiokafka, consumer", aiokafka._async_receiving, consumer),
-        both("confluent-kafka", confluent_kafka._sync, None, "plays", b"x"),
+        both("confluent-kafka", confluent_kafka._sync, _producer(), "plays", b"x"),
         both("confluent-kafka, consumer", confluent_kafka._sync_poll, consumer, 0.1),
         both("psycopg", psycopg._sync(_nothing), cursor, statement),
         both_async("psycopg async", psycopg._async(_nothing), cursor, statement),
@@ -189,7 +202,7 @@ def measure(span: Callable[[], Any], case: Case, rounds: int, times: int) -> dic
 def never_seen() -> Case:
     """Make a case of httpx with another path each time."""
     numbers = count()
-    wrapped = httpx._sync(_nothing)
+    wrapped = httpx._sync(in_threads(httpcore), _nothing)
 
     def made() -> httpcore.Request:
         return httpcore.Request("GET", f"http://ratings/titles/a{next(numbers)}/b")

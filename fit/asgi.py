@@ -80,7 +80,7 @@ class EdgeMiddleware:
         if scope["type"] == "http":
             device = _header(scope, _DEVICE)
             features = partial(_features, scope, self._edge.wanted, body)
-            onward = await _decided(self._edge, self._edge.decide(inbound, device, features))
+            onward = await decided(self._edge, self._edge.decide(inbound, device, features))
         else:
             onward = self._edge.baggage_onward(inbound)
         if onward != inbound:
@@ -89,7 +89,7 @@ class EdgeMiddleware:
         return {**scope, "headers": [*scope["headers"]]} if _header(scope, _CODING) else scope
 
 
-async def _decided(edge: Edge, decision: Decision) -> str:
+async def decided(edge: Edge, decision: Decision) -> str:
     """Drive a decision. What it asks is asked in a thread, for the event loop must not wait;
     without a loop of asyncio's (trio) it waits all the same, for 20 ms at most."""
     with closing(decision):

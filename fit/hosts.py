@@ -14,6 +14,10 @@ first that fits a host decides::
 To any other host the call goes without our entry; the rest of the baggage is none of our business.
 Whether a call fails is not touched by this: that is decided on this side of it.
 
+OpenTelemetry's propagators never write the entry (:func:`withhold`), for they do not know where a
+call goes: a client in ``fit.clients`` does, at its injection point, beneath all else, where trace
+context goes along. A library that ``fit`` does not know sends none.
+
 Only what cannot be misread is allowed: ``0x7f.1`` may mean this machine to one resolver and a
 stranger to the next, so it is a stranger. All languages follow ``fit/vectors/hosts.json``.
 """
@@ -29,7 +33,15 @@ from ipaddress import IPv4Address, IPv6Address, ip_network
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
 
-from ldfi.fit import baggage, runtime
+from opentelemetry import propagate, trace
+from opentelemetry.baggage import remove_baggage
+from opentelemetry.baggage.propagation import W3CBaggagePropagator
+from opentelemetry.context import Context
+from opentelemetry.propagators.composite import CompositePropagator
+
+from ldfi.fit import baggage, patching, request, runtime
+from ldfi.fit.context import ENTRY, MAX_LENGTH
+from ldfi.fit.passage import BAGGAGE, current
 
 VARIABLE: Final = "FIT_HOSTS"
 HEADER: Final = "baggage"
@@ -56,29 +68,78 @@ _IPV6: Final = re.compile(r"(\[)?([0-9a-f:.]*:[0-9a-f:.]*)(?:%[a-z0-9._~-]+)?(?(
 _PORT: Final = re.compile(r"([^:]*|\[.*\]):[0-9]{1,5}")
 _PATTERN: Final = re.compile(r"[a-z0-9_*-]+(?:\.[a-z0-9_*-]+)*")
 
+_NOTHING: Final[dict[str, object]] = {}
+_SAFE: Final = re.compile(r"[A-Za-z0-9._~-]+")
 _BYTES: Final = (bytes, bytearray, memoryview)
 _SIGNED_HEADERS: Final = re.compile(r"\s*AWS4-\S+\s(?:.*[\s,])?SignedHeaders=([^,\s]*)")
 
 
-def stripped(host: str, headers: Iterable[Pair] | None) -> list[Pair] | None:
-    """Write headers, or gRPC's metadata, as they may go to a host; None where they may go as they
-    are. What is given is not touched.
+def withhold() -> None:
+    """Have propagators leave our entry to the clients that know where their calls go."""
+    for propagator in (CompositePropagator, W3CBaggagePropagator):
+        patching.put(propagator, "inject", _withheld)
 
-    They are pairs: a name may stand there several times. Names and values may be text or bytes,
-    and what is left of a value is of the same kind. A baggage header that AWS's signature covers
-    stays, for the call would be refused without it.
+
+def _withheld(original: Any) -> Any:
+    def inject(
+        propagator: Any, carrier: Any, context: Context | None = None, *rest: Any, **named: Any
+    ) -> None:
+        around = current() if context is None else context
+        if ENTRY in around.get(BAGGAGE, _NOTHING):  # type: ignore[operator] # it is a dict
+            context = remove_baggage(ENTRY, around)
+        original(propagator, carrier, context, *rest, **named)
+
+    return inject
+
+
+def addressed(headers: Iterable[Pair] | None, *to: str) -> list[Pair] | None:
+    """Write headers, or gRPC's metadata, as they go to hosts; None where they go as they are.
+    What is given is not touched.
+
+    With the entry of the current context where all hosts may have it, trace context goes along and
+    the request is not over; without any of ours elsewhere. They are pairs: a name may stand there
+    several times. Names and values may be text or bytes, and stay so. What AWS's signature covers
+    stays as it is, for the call would be refused otherwise.
     """
-    if headers is None or may_reach(host):
+    if headers is None:
         return None
     pairs = list(headers)
     spent = iter(headers) is headers  # an iterator, and read to its end by now
     if any(_signed(name, value) for name, value in pairs):
         return pairs if spent else None
-    left = [
+    may = all(map(may_reach, to)) and not request.over(trace.get_current_span())
+    onward = _with_ours(pairs) if may else _without_ours(pairs)
+    unchanged = len(onward) == len(pairs) and all(
+        after is before for (_, before), (_, after) in zip(pairs, onward, strict=True)
+    )
+    return None if unchanged and not spent else onward
+
+
+def _without_ours(pairs: list[Pair]) -> list[Pair]:
+    return [
         (name, _without(value)) if _named(name, HEADER) else (name, value) for name, value in pairs
     ]
-    unchanged = all(after is before for (_, before), (_, after) in zip(pairs, left, strict=True))
-    return None if unchanged and not spent else left
+
+
+def _with_ours(pairs: list[Pair]) -> list[Pair]:
+    """Add the entry of the current context, in front of the baggage that is there."""
+    entry = current().get(BAGGAGE, _NOTHING).get(ENTRY)  # type: ignore[attr-defined] # a dict
+    fields = propagate.get_global_textmap().fields
+    propagated = [at for at, (name, _) in enumerate(pairs) if _lower(name) in fields]
+    safe = isinstance(entry, str) and len(entry) <= MAX_LENGTH and _SAFE.fullmatch(entry)
+    if not propagated or not safe or HEADER not in fields:
+        return pairs
+    there = [at for at in propagated if _named(pairs[at][0], HEADER)]
+    if any(_without(pairs[at][1]) is not pairs[at][1] for at in there):
+        return pairs
+    name, value = pairs[there[0] if there else propagated[0]]
+    header = baggage.with_entry(_text(value) if there else "", str(entry))
+    if len(header) > baggage.MAX_LENGTH:
+        return pairs
+    written = header.encode("latin-1") if isinstance(value, _BYTES) else header
+    if there:
+        return [*pairs[: there[0]], (name, written), *pairs[there[0] + 1 :]]
+    return [*pairs, (HEADER.encode() if isinstance(name, _BYTES) else HEADER, written)]
 
 
 @lru_cache(maxsize=4096)
@@ -155,8 +216,7 @@ def _entry(text: str) -> Fits | None:
     """Read an entry: ``*``, a network, an address or a name, or a pattern of one."""
     if "/" in text:
         return _network(text)
-    with_port = _PORT.fullmatch(text)
-    text = with_port[1] if with_port else text
+    text = without_port(text)
     if text == "*":
         return lambda _: True
     known = _read(text)
@@ -185,8 +245,18 @@ def _pattern(text: str) -> Fits:
     return lambda host: isinstance(host, str) and bool(name.fullmatch(host))
 
 
+def without_port(text: str) -> str:
+    """Cut the port off ``HOST:PORT``."""
+    with_port = _PORT.fullmatch(text)
+    return with_port[1] if with_port else text
+
+
 def _named(name: Any, wanted: str) -> bool:
-    return _text(name).strip().lower() == wanted
+    return _lower(name) == wanted
+
+
+def _lower(name: Any) -> str:
+    return _text(name).strip().lower()
 
 
 def _without(value: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 from opentelemetry import trace
 
-from ldfi.fit import clients, keys, patching, reporting, runtime
+from ldfi.fit import clients, hosts, keys, patching, reporting, runtime
 from ldfi.fit.errors import KeyFormatError
 from ldfi.fit.keys import Keys
 from ldfi.fit.runtime import Runtime, activate
@@ -39,7 +39,9 @@ def install(service: str | None = None) -> bool:
         return False
     try:
         activate(Runtime(service or _service_name(), trusted))
+        hosts.withhold()
         clients.patch_all()
+        clients.watch_for_others()
         reporting.start()
     except Exception:
         _log.exception("fit stays off")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
@@ -29,6 +30,7 @@ time; the second at most."""
 
 _KIND: Final = re.compile(r"[\w.-]{1,40}", re.ASCII)
 _kinds: Final[set[str]] = set()
+_unknown: Final[set[str]] = set()
 _more: Final = threading.Event()
 
 
@@ -39,11 +41,25 @@ def reaches(kind: str) -> None:
         _more.set()
 
 
+def lacks(library: str) -> None:
+    """Note that this process has a library whose calls cannot be made to fail: ``fit`` does not
+    know it, and it sends no failure context."""
+    if library not in _unknown:
+        _unknown.add(library)
+        _more.set()
+
+
 def report(service: str) -> InjectorReport:
-    """Say what can be reached here."""
-    kinds = [kind for kind in sorted(_kinds) if _KIND.fullmatch(kind)][:MAX_REACHES]
-    named = (str(Point(service, kind, "*")) for kind in kinds)
-    return InjectorReport(f"python/{_version()}", tuple(map(PointPattern.parse, named)))
+    """Say what can be reached here, and which libraries cannot (``CALLER>unknown:LIBRARY|none``:
+    no kind is possible there)."""
+    named = [str(Point(service, kind, "*")) for kind in _readable(_kinds)]
+    named += [f"{Point(service, 'unknown', library)}|none" for library in _readable(_unknown)]
+    reaches = tuple(map(PointPattern.parse, named[:MAX_REACHES]))
+    return InjectorReport(f"python/{_version()}", reaches)
+
+
+def _readable(words: Iterable[str]) -> list[str]:
+    return [word for word in sorted(words) if _KIND.fullmatch(word)]
 
 
 def write(service: str) -> bool:

@@ -3,7 +3,8 @@
 A failure context goes along with OpenTelemetry's context into whatever a request starts: a task, a
 timer, a thread that was given it. All of them still have it when the request has been answered, and
 then work for others: a worker, a periodic refresh. So each call looks at the span of the request
-that it came from, and is let through once that has ended.
+that it came from, and once that has ended is let through, and hands no context on
+(:mod:`ldfi.fit.hosts`): the next service could not tell.
 
 The sampler sees it: it is asked before each span, and so before the first that is begun within the
 request's own. Work that serves several requests while the first of them goes on (a batch, a token

@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from ldfi.experiments.cli.words import length, percent
+from ldfi.fit.hosts import VARIABLE, may_reach, without_port
+from ldfi.fit.points import Point
 
 FEW: Final = 0.05
 """Share of traces that may go wrong: a few hundredths always do."""
@@ -130,6 +132,7 @@ def of_classes(
             advice = "often an id in the path that is taken for a word, or a route that does two"
             yield Checkup("class", False, f"{each['name']}: {each['unfit']}", advice)
     yield from _of_injectors(classes)
+    yield from _of_hosts(classes)
     for each in forecast["classes"]:
         if each["decides"] != "both":
             advice = "a larger --treatment or --window, or more traffic"
@@ -138,6 +141,23 @@ def of_classes(
     start = "`ldfi campaign start --dry-run` tells more"
     said = f"would not start: {why}" if why else "may start"
     yield Checkup("campaign", not why, said, start if why else "")
+
+
+def _of_hosts(classes: Sequence[Mapping[str, Any]]) -> Iterator[Checkup]:
+    """Name the hosts that are called and get no failure context."""
+    points = {Point.parse(name) for each in classes for name in each.get("support", ())}
+    peers = {point.peer for point in points if point.kind in {"http", "rpc"} and point.peer}
+    ports = {peer: peer.rpartition(":")[0] for peer in peers}  # an IPv6 address has no brackets
+    barred = {peer for peer in peers if not may_reach(peer) and not may_reach(ports[peer])}
+    if barred:
+        listed = sorted(map(without_port, barred))
+        more = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
+        said = f"no failure context is sent to {', '.join(listed[:NAMED])}{more}: public hosts"
+        advice = (
+            "calls there are made to fail as any; where such a host is yours and shall see the "
+            f"context, set in the services that call it {VARIABLE}={','.join(listed)}"
+        )
+        yield Checkup("hosts", None, said, advice)
 
 
 def _of_injectors(classes: Sequence[Mapping[str, Any]]) -> Iterator[Checkup]:

@@ -7,13 +7,16 @@ current. What a library's callers see of a fault is told in ``docs/injection-poi
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from functools import partial
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Final
 
 from ldfi.fit import patching, reporting
 
 LIBRARIES: Final = {
     "httpcore": "httpx",
+    "httpcore2": "httpx2",
     "urllib3": "requests_urllib3",
     "botocore": "botocore",
     "aiohttp": "aiohttp",
@@ -42,6 +45,60 @@ KINDS: Final = {
     "confluent_kafka": ("message",),
 }
 """The file → the kinds of its points, where they are not HTTP."""
+
+
+_INSTRUMENTED: Final = frozenset(
+    [
+        "aiohttp_client",
+        "aiokafka",
+        "asyncpg",
+        "botocore",
+        "confluent_kafka",
+        "grpc",
+        "httpx",
+        "kafka",
+        "psycopg",
+        "redis",
+        "requests",
+        "sqlalchemy",
+        "urllib3",
+    ]
+)
+"""OpenTelemetry's instrumentations of the libraries above."""
+
+_NO_CLIENTS: Final = frozenset(
+    [
+        "aiohttp_server",
+        "asgi",
+        "asyncio",
+        "aws_lambda",
+        "click",
+        "django",
+        "falcon",
+        "fastapi",
+        "flask",
+        "jinja2",
+        "logging",
+        "pyramid",
+        "starlette",
+        "system_metrics",
+        "threading",
+        "wsgi",
+    ]
+)
+"""Those of libraries that call nobody."""
+
+_INSTRUMENTORS: Final = "opentelemetry_instrumentor"
+"""The entry point under which an instrumentation is installed."""
+
+
+def watch_for_others() -> None:
+    """Have every other library that OpenTelemetry instruments named in the report, once its
+    instrumentation is imported."""
+    for entry in entry_points(group=_INSTRUMENTORS):
+        last = entry.module.rpartition(".")[2]
+        if last not in _INSTRUMENTED | _NO_CLIENTS:
+            patching.when_imported(entry.module, partial(reporting.lacks, last))
 
 
 def patch_all(besides: Container[str] = ()) -> None:

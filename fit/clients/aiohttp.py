@@ -49,7 +49,7 @@ def _async(original: Any) -> Any:
     def send(request: Any, conn: Any) -> Any:
         if not armed():
             return original(request, conn)
-        hosts.guarded(_keep_back, request)
+        hosts.guarded(_address, request)
         if fakes.passed():
             return original(request, conn)
         go = getattr(conn, fakes.ANSWER, original)
@@ -59,11 +59,11 @@ def _async(original: Any) -> Any:
     return send
 
 
-def _keep_back(request: Any) -> None:
-    """Take our entry out of the baggage where the host may not have it."""
-    left = hosts.stripped(request.url.raw_host or "", request.headers.items())
-    if left is not None:
-        request.headers = CIMultiDict(left)
+def _address(request: Any) -> None:
+    """Write our entry into the baggage where the host may have it, or take it out."""
+    headers = hosts.addressed(request.headers.items(), request.url.raw_host or "")
+    if headers is not None:
+        request.headers = CIMultiDict(headers)
 
 
 def _name(service: str, request: Any, _conn: Any) -> str:

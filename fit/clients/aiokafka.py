@@ -18,13 +18,16 @@ from typing import Any, Final
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError, NodeNotReadyError
 
-from ldfi.fit import error, passage, patching
-from ldfi.fit.clients.kafka import consumer_point
+from ldfi.fit import error, hosts, passage, patching
+from ldfi.fit.clients.kafka import addressed, consumer_point
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
 from ldfi.fit.points import message_point
 from ldfi.fit.strike import Strike
+
+_HEADERS: Final = 4
+"""Where they stand behind ``topic``: value, key, partition, time, headers."""
 
 
 def patch() -> None:
@@ -41,12 +44,17 @@ def _async(original: Any) -> Any:
 
     def send(producer: Any, topic: str, *rest: Any, **named: Any) -> Any:
         if armed():
+            rest, named = hosts.guarded(_addressed, producer, rest, named) or (rest, named)
             fault = passage.through_async(_SITE, None, producer, topic)
             if fault is not None:
                 return hit(fault, producer, topic, *rest, **named)
         return original(producer, topic, *rest, **named)
 
     return send
+
+
+def _addressed(producer: Any, rest: Any, named: Any) -> Any:
+    return addressed(producer.client._bootstrap_servers, _HEADERS, rest, named)
 
 
 def _async_receiving(original: Any) -> Any:

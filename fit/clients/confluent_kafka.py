@@ -21,8 +21,8 @@ from weakref import WeakKeyDictionary
 import confluent_kafka
 from confluent_kafka import KafkaError, Message, cimpl
 
-from ldfi.fit import error, passage, patching
-from ldfi.fit.clients.kafka import consumer_point
+from ldfi.fit import error, hosts, passage, patching
+from ldfi.fit.clients.kafka import addressed, consumer_point
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
@@ -129,9 +129,16 @@ def _sync(original: Any) -> Any:
             if report is not None:
                 _reports.setdefault(producer, []).append(report)
                 return None
+            rest, named = hosts.guarded(_addressed, producer, rest, named) or (rest, named)
         return original(producer, topic, *rest, **named)
 
     return produce
+
+
+def _addressed(producer: Any, rest: Any, named: Any) -> Any:
+    config = producer.config or {}
+    servers = config.get("bootstrap.servers") or config.get("metadata.broker.list") or ""
+    return addressed(str(servers), _HEADERS, rest, named)
 
 
 def _telling(original: Any) -> Any:
@@ -231,6 +238,7 @@ def _strike_receiving(injection: Injection, _consumer: Any, waits: float) -> Str
 
 
 _ARGUMENTS: Final = ("value", "key", "partition", "callback", "on_delivery", "timestamp", "headers")
+_HEADERS: Final = _ARGUMENTS.index("headers")
 _NOTHING: Final = object()
 _SITE: Final = Site(_name, _strike)
 _RECEIVING: Final = Site(_name_receiving, _strike_receiving)

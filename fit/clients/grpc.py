@@ -25,6 +25,7 @@ from ldfi.fit.strike import Strike
 from ldfi.kinds import FaultKind
 
 _SCHEME: Final = re.compile(r"(?:dns|ipv4|ipv6|xds|google-c2p|passthrough):(?://[^/]*)?/?")
+_UNIX: Final = ("unix:", "unix-abstract:")
 _PORT: Final = re.compile(r":\w*\Z")
 _BLOCKING = ("__call__", "with_call")
 
@@ -57,8 +58,8 @@ def _wrap(site: Site) -> Any:
                 answer = passage.through(site, None, callee._method, timeout, callee)
                 if answer is not None:
                     return answer
-                left = hosts.guarded(_kept_back, callee, metadata)
-                metadata = metadata if left is None else left
+                onward = hosts.guarded(_addressed, callee, metadata)
+                metadata = metadata if onward is None else onward
             return original(callee, request, timeout, metadata, *rest, **named)
 
         return call
@@ -66,20 +67,21 @@ def _wrap(site: Site) -> Any:
     return wrap
 
 
-def _kept_back(callee: Any, metadata: Any) -> Any:
-    return permitted(callee._channel.target().decode(), metadata)
+def _addressed(callee: Any, metadata: Any) -> Any:
+    return addressed(callee._channel.target().decode(), metadata)
 
 
-def permitted(target: str, metadata: Any) -> list[hosts.Pair] | None:
-    """Write metadata as they may go to a target; None where they may go as they are."""
-    barred = (host for host in _hosts(target) if not hosts.may_reach(host))
-    host = next(barred, None)
-    return None if host is None else hosts.stripped(host, metadata)
+def addressed(target: str, metadata: Any) -> list[hosts.Pair] | None:
+    """Write metadata as they go to a target; None where they go as they are."""
+    return hosts.addressed(metadata, *_hosts(target))
 
 
 def _hosts(target: str) -> list[str]:
     """List the hosts of a target: ``dns:[//server/]host[:port]``, or several addresses after
-    ``ipv4:``. Without a scheme of gRPC's it is a name, or an address, by itself."""
+    ``ipv4:``. Without a scheme of gRPC's it is a name, or an address, by itself. A Unix socket is
+    on this host."""
+    if target.startswith(_UNIX):
+        return ["localhost"]
     scheme = _SCHEME.match(target)
     bare = unquote(target[scheme.end() :]) if scheme else target
     return [_host(each.strip()) for each in bare.split(",")]

@@ -15,7 +15,7 @@ from grpc import aio
 from grpc.aio import _channel
 
 from ldfi.fit import hosts, passage, patching
-from ldfi.fit.clients.grpc import ending, name, permitted
+from ldfi.fit.clients.grpc import addressed, ending, name
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
@@ -40,9 +40,9 @@ def _with_ours(original: Any) -> Any:
 def _pass(failed: Any, target: str, continuation: Any, details: Any, request: Any) -> Any:
     fault = None
     if armed():
-        left = hosts.guarded(permitted, target, details.metadata)
-        if left is not None:
-            details = details._replace(metadata=aio.Metadata(*left))
+        onward = hosts.guarded(addressed, target, details.metadata)
+        if onward is not None:
+            details = details._replace(metadata=aio.Metadata(*onward))
         fault = passage.through_async(_SITE, None, details.method, details.timeout, target)
     if fault is None:
         return continuation(details, request)

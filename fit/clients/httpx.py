@@ -1,4 +1,4 @@
-"""httpx, and anything else that sends through httpcore: sync and async.
+"""httpx, and anything else that sends through httpcore (or its fork httpcore2): sync and async.
 
 The point sits on httpcore's connection pools, beneath OpenTelemetry's instrumentation of httpx.
 ``error`` is answered with 503. ``delay`` and ``timeout`` end with httpx.ReadTimeout after the read
@@ -9,15 +9,14 @@ statuses and bodies are answers, of which one that is ``truncated`` fails where 
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
+from importlib import import_module
 from typing import Any
-
-import httpcore
 
 from ldfi.fit import error, hosts, passage, patching
 from ldfi.fit.answers import Reply, answer_of
-from ldfi.fit.clients import http, httpx_failures
-from ldfi.fit.clients.httpx_failures import HttpxFailures
+from ldfi.fit.clients import http
+from ldfi.fit.clients.httpx_failures import Cut, HttpxFailures, in_tasks, in_threads
 from ldfi.fit.clients.httpx_slow import slowed
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
@@ -29,39 +28,49 @@ from ldfi.fit.strike import Strike
 
 def patch() -> None:
     """Make httpcore's pools injection points."""
-    patching.put(httpcore.ConnectionPool, "handle_request", _sync)
-    patching.put(httpcore.AsyncConnectionPool, "handle_async_request", _async)
+    put_points(import_module("httpcore"))
 
 
-def _sync(original: Any) -> Any:
+def put_points(core: Any) -> None:
+    """Make the pools of httpcore, or of httpcore2, injection points."""
+    sync, tasks = in_threads(core), in_tasks(core)
+    patching.put(core.ConnectionPool, "handle_request", partial(_sync, sync))
+    patching.put(core.AsyncConnectionPool, "handle_async_request", partial(_async, tasks))
+
+
+def _sync(failures: HttpxFailures, original: Any) -> Any:
+    here = site(failures)
+
     def handle_request(pool: Any, request: Any) -> Any:
         if armed():
             if http.PASSED not in request.extensions:
-                answer = passage.through(SITE, None, request)
+                answer = passage.through(here, None, request)
                 if isinstance(answer, Slow):
                     return slowly(answer, pool, request)
                 if answer is not None:
                     return answer
-            hosts.guarded(_keep_back, request)
+            hosts.guarded(_address, request)
         return original(pool, request)
 
     def slowly(slow: Slow, pool: Any, request: Any) -> Any:
-        hosts.guarded(_keep_back, request)
+        hosts.guarded(_address, request)
         try:
-            return _slowed(slow, request, original(pool, request), httpx_failures.SYNC)
+            return _slowed(slow, request, original(pool, request), failures)
         finally:
             slow.over()
 
     return handle_request
 
 
-def _async(original: Any) -> Any:
+def _async(failures: HttpxFailures, original: Any) -> Any:
+    here = site(failures)
+
     async def hit(fault: Any, pool: Any, request: Any) -> Any:
         answer = await fault
         if isinstance(answer, Slow):
             try:
                 answered = await original(pool, request)
-                return _slowed(answer, request, answered, httpx_failures.ASYNC)
+                return _slowed(answer, request, answered, failures)
             finally:
                 answer.over()
         return await original(pool, request) if answer is None else answer
@@ -69,20 +78,20 @@ def _async(original: Any) -> Any:
     def handle_async_request(pool: Any, request: Any) -> Any:
         if not armed():
             return original(pool, request)
-        hosts.guarded(_keep_back, request)
+        hosts.guarded(_address, request)
         if http.PASSED in request.extensions:
             return original(pool, request)
-        fault = passage.through_async(ASYNC_SITE, None, request)
+        fault = passage.through_async(here, None, request)
         return original(pool, request) if fault is None else hit(fault, pool, request)
 
     return handle_async_request
 
 
-def _keep_back(request: Any) -> None:
-    """Take our entry out of the baggage where the host may not have it."""
-    left = hosts.stripped(request.url.host.decode(), request.headers)
-    if left is not None:
-        request.headers = left
+def _address(request: Any) -> None:
+    """Write our entry into the baggage where the host may have it, or take it out."""
+    headers = hosts.addressed(request.headers, request.url.host.decode())
+    if headers is not None:
+        request.headers = headers
 
 
 def _name(service: str, request: Any) -> str:
@@ -98,10 +107,20 @@ def _point(
     return http_point(service, method.decode(), host.decode(), port, path, template)
 
 
-def _strike(injection: Injection, request: Any, failures: HttpxFailures) -> Strike | None:
+def site(failures: HttpxFailures) -> Site:
+    """Return the point whose calls fail like this."""
+
+    def strike(injection: Injection, request: Any) -> Strike | None:
+        return _strike(failures, injection, request)
+
+    return Site(_name, strike)
+
+
+def _strike(failures: HttpxFailures, injection: Injection, request: Any) -> Strike | None:
+    core = failures.core
     if injection.kind == "error":
         return Strike(
-            failure=httpcore.Response(
+            failure=core.Response(
                 error.STATUS, headers=list(error.HEADERS.items()), content=error.BODY
             )
         )
@@ -109,7 +128,7 @@ def _strike(injection: Injection, request: Any, failures: HttpxFailures) -> Stri
     if injection.kind == "slow":
         return Strike(injection.delay_ms / 1000, slow=True)
     if injection.kind == "delay":
-        return delay(injection.delay_ms, patience, lambda: httpcore.ReadTimeout("timed out"))
+        return delay(injection.delay_ms, patience, lambda: core.ReadTimeout("timed out"))
     if injection.kind == "timeout":
         return timeout(injection.delay_ms, patience, failures.late)
     if injection.kind == "refused":
@@ -118,15 +137,7 @@ def _strike(injection: Injection, request: Any, failures: HttpxFailures) -> Stri
     if injection.kind == "reset":
         return Strike(failure=failures.reset())
     answer = answer_of(injection.kind)
-    return None if answer is None else Strike(failure=_response(answer))
-
-
-def _strike_sync(injection: Injection, request: Any) -> Strike | None:
-    return _strike(injection, request, httpx_failures.SYNC)
-
-
-def _strike_async(injection: Injection, request: Any) -> Strike | None:
-    return _strike(injection, request, httpx_failures.ASYNC)
+    return None if answer is None else Strike(failure=_response(core, answer))
 
 
 def _patience(request: Any) -> float | None:
@@ -153,15 +164,11 @@ def _port(scheme: bytes) -> int:
     return 443 if scheme == b"https" else 80
 
 
-def _response(answer: Reply) -> Any:
-    content = httpx_failures.Cut(answer) if answer.cut else answer.body
-    return httpcore.Response(
+def _response(core: Any, answer: Reply) -> Any:
+    content = Cut(answer, core) if answer.cut else answer.body
+    return core.Response(
         answer.status,
         headers=list(answer.headers.items()),
         content=content,
         extensions={"http_version": b"HTTP/1.1", "reason_phrase": answer.reason.encode()},
     )
-
-
-SITE = Site(_name, _strike_sync)
-ASYNC_SITE = Site(_name, _strike_async)

@@ -7,18 +7,18 @@ These have the same types and messages, down to the operating system's own.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from itertools import pairwise
-from typing import Final, NamedTuple
-
-import httpcore
+from typing import Any, NamedTuple
 
 from ldfi.fit import error
 from ldfi.fit.answers import Reply
 
 
 class HttpxFailures(NamedTuple):
-    """How connections fail in one of httpcore's backends."""
+    """How connections fail in one of the backends of ``core``: httpcore, or httpcore2."""
 
+    core: Any
     refused: Callable[[str, int], Exception]
     """(host, port)"""
     reset: Callable[[], Exception]
@@ -28,8 +28,9 @@ class HttpxFailures(NamedTuple):
 class Cut:
     """A body that ends before its announced length, as h11 tells of it."""
 
-    def __init__(self, answer: Reply) -> None:
+    def __init__(self, answer: Reply, core: Any) -> None:
         self._answer = answer
+        self._core = core
 
     def __iter__(self) -> Iterator[bytes]:
         yield self._answer.body
@@ -44,7 +45,8 @@ class Cut:
             "peer closed connection without sending complete message body "
             f"(received {len(self._answer.body)} bytes, expected {self._answer.length})"
         )
-        return error.marked(httpcore.RemoteProtocolError(message))
+        failure: Exception = error.marked(self._core.RemoteProtocolError(message))
+        return failure
 
 
 def _chain(kind: type[Exception], *causes: BaseException) -> Exception:
@@ -60,28 +62,32 @@ def _chain(kind: type[Exception], *causes: BaseException) -> Exception:
     return failure
 
 
-def _late(kind: type[BaseException], message: str) -> Callable[[], Exception]:
-    return lambda: _chain(httpcore.ReadTimeout, kind(message))
-
-
-def _refused(_host: str, _port: int) -> Exception:
-    return _chain(httpcore.ConnectError, error.refused())
-
-
-def _refused_async(host: str, port: int) -> Exception:
+def _refused_async(core: Any, host: str, port: int) -> Exception:
     attempts = OSError("All connection attempts failed")
-    return _chain(httpcore.ConnectError, attempts, error.refused_at((host, port)))
+    return _chain(core.ConnectError, attempts, error.refused_at((host, port)))
 
 
-def _reset_async() -> Exception:
+def _reset_async(core: Any) -> Exception:
     import anyio  # what httpcore has under asyncio; in threads it does without
 
-    return _chain(httpcore.ReadError, anyio.BrokenResourceError(), error.reset())
+    return _chain(core.ReadError, anyio.BrokenResourceError(), error.reset())
 
 
-SYNC: Final = HttpxFailures(
-    _refused,
-    lambda: _chain(httpcore.ReadError, error.reset()),
-    _late(TimeoutError, "timed out"),
-)
-ASYNC: Final = HttpxFailures(_refused_async, _reset_async, _late(TimeoutError, ""))
+def in_threads(core: Any) -> HttpxFailures:
+    """Return how connections fail that block."""
+    return HttpxFailures(
+        core,
+        lambda _host, _port: _chain(core.ConnectError, error.refused()),
+        lambda: _chain(core.ReadError, error.reset()),
+        lambda: _chain(core.ReadTimeout, TimeoutError("timed out")),
+    )
+
+
+def in_tasks(core: Any) -> HttpxFailures:
+    """Return how connections fail under asyncio."""
+    return HttpxFailures(
+        core,
+        partial(_refused_async, core),
+        partial(_reset_async, core),
+        lambda: _chain(core.ReadTimeout, TimeoutError("")),
+    )

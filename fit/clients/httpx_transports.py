@@ -30,11 +30,16 @@ from httpx._transports.default import (
 
 from ldfi.fit import passage, patching
 from ldfi.fit.clients.http import PASSED
-from ldfi.fit.clients.httpx import ASYNC_SITE, SITE
-from ldfi.fit.clients.httpx_failures import ASYNC, SYNC, HttpxFailures
+from ldfi.fit.clients.httpx import site
+from ldfi.fit.clients.httpx_failures import HttpxFailures, in_tasks, in_threads
 from ldfi.fit.clients.httpx_slow import slowed
 from ldfi.fit.passage import armed
 from ldfi.fit.slow import Slow
+
+SYNC: Final = in_threads(httpcore)
+ASYNC: Final = in_tasks(httpcore)
+SITE: Final = site(SYNC)
+ASYNC_SITE: Final = site(ASYNC)
 
 _OWN: Final = (
     httpx.HTTPTransport,

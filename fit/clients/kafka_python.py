@@ -12,19 +12,22 @@ do ``timeout`` and a longer ``delay``. ``error`` is a KafkaConnectionError.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 from kafka.producer.future import FutureProduceResult, FutureRecordMetadata
 
-from ldfi.fit import error, passage, patching
-from ldfi.fit.clients.kafka import consumer_point
+from ldfi.fit import error, hosts, passage, patching
+from ldfi.fit.clients.kafka import addressed, consumer_point
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
 from ldfi.fit.points import message_point
 from ldfi.fit.strike import Strike
+
+_HEADERS: Final = 2
+"""Where they stand behind ``topic``: value, key, headers."""
 
 
 def patch() -> None:
@@ -39,9 +42,14 @@ def _sync(original: Any) -> Any:
             answer = passage.through(_SITE, None, producer, topic)
             if answer is not None:
                 return answer
+            rest, named = hosts.guarded(_addressed, producer, rest, named) or (rest, named)
         return original(producer, topic, *rest, **named)
 
     return send
+
+
+def _addressed(producer: Any, rest: Any, named: Any) -> Any:
+    return addressed(producer.config["bootstrap_servers"], _HEADERS, rest, named)
 
 
 def _sync_poll(original: Any) -> Any:

@@ -44,7 +44,7 @@ def _sync(original: Any) -> Any:
         if armed() and not fakes.passed():
             answer = passage.through(_SITE, None, pool, conn, method, url, options)
             if isinstance(answer, Slow):
-                hosts.guarded(_keep_back, pool, url, options)
+                hosts.guarded(_address, pool, url, options)
                 return slowly(answer, pool, conn, method, url, options)
             if answer is not None:
                 if options.get("response_conn") is not None:
@@ -54,7 +54,7 @@ def _sync(original: Any) -> Any:
                 return answer
             fakes.let_through()
         if armed():
-            hosts.guarded(_keep_back, pool, url, options)
+            hosts.guarded(_address, pool, url, options)
         return original(pool, conn, method, url, **options)
 
     def slowly(slow: Slow, pool: Any, conn: Any, method: str, url: str, options: Any) -> Any:
@@ -124,14 +124,14 @@ class _SlowFile(io.RawIOBase):
         super().close()
 
 
-def _keep_back(pool: Any, url: str, options: Any) -> None:
-    """Take our entry out of the baggage where the host may not have it. The headers themselves
-    belong to the caller, and so to other calls, too."""
+def _address(pool: Any, url: str, options: Any) -> None:
+    """Write our entry into the baggage where the host may have it, or take it out. The headers
+    themselves belong to the caller, and so to other calls, too."""
     host = pool.host if url.startswith("/") else split_url(url).host or pool.host
     headers = options.get("headers") or {}
-    left = hosts.stripped(host, headers.items())
-    if left is not None:
-        options["headers"] = _like(headers, left)
+    onward = hosts.addressed(headers.items(), host)
+    if onward is not None:
+        options["headers"] = _like(headers, onward)
 
 
 def _like(headers: Any, pairs: list[tuple[Any, Any]]) -> Any:

@@ -7,7 +7,7 @@ from opentelemetry import context
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
 
 from ldfi import fit
-from ldfi.fit import patching
+from ldfi.fit import hosts, patching
 from ldfi.fit.clients import patch_all
 from ldfi.fit.runtime import Runtime, activate
 from tests.fit.applications import KEYS, Recorded, recording
@@ -24,6 +24,7 @@ def recorded() -> Recorded:
 def installed() -> Iterator[None]:
     """``fit`` as service ``api``, with a key."""
     activate(Runtime("api", KEYS))
+    hosts.withhold()
     patch_all()
     token = context.attach(context.Context())
     yield

@@ -183,7 +183,7 @@ def _reads_headers(name: str) -> bool:
     return name.rpartition(".")[2] in {
         "baggage_onward",
         "decide",
-        "_decided",
+        "decided",
         "_screened",
         "values",
         "without",

@@ -91,7 +91,7 @@ def test_a_failure_that_cannot_be_built_is_not_claimed(
     def broken(*_: object) -> strike.Strike:
         raise BrokenInsideError
 
-    monkeypatch.setattr(httpx_client, "SITE", httpx_client.SITE._replace(strike=broken))
+    monkeypatch.setattr(httpx_client, "_strike", broken)
     with (
         requests_made.request("error@api>http:GET:ratings/titles/*"),
         httpx.Client(transport=Answering(httpx.Response(200, text="host"))) as client,

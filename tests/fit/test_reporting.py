@@ -6,6 +6,8 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 from opentelemetry import trace
@@ -16,7 +18,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import SpanKind
 
 from ldfi import fit
-from ldfi.fit import reporting
+from ldfi.fit import clients, patching, reporting
 from ldfi.fit.reach import InjectorReport
 
 
@@ -24,6 +26,7 @@ from ldfi.fit.reach import InjectorReport
 def kinds(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
     known: set[str] = set()
     monkeypatch.setattr(reporting, "_kinds", known)
+    monkeypatch.setattr(reporting, "_unknown", set())
     yield known
 
 
@@ -71,6 +74,31 @@ def test_a_point_by_hand_is_reported(kinds: set[str]) -> None:
 def test_a_kind_that_is_no_part_of_a_name_does_not_stop_the_others(kinds: set[str]) -> None:
     kinds |= {"http", "my kind", "a|b"}
     assert [str(each) for each in reporting.report("shop").reaches] == ["shop>http:*"]
+
+
+def test_libraries_that_fit_does_not_know_are_named_once_they_are_imported(
+    kinds: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds.add("http")
+    names = ("pigeon", "sparrow", "flask")  # flask's calls nobody, and is known
+    (tmp_path / "birds.dist-info").mkdir()
+    (tmp_path / "birds.dist-info" / "METADATA").write_text("Name: birds\nVersion: 1\n")
+    lines = "".join(f"{name} = birds.{name}:Instrumentor\n" for name in names)
+    (tmp_path / "birds.dist-info" / "entry_points.txt").write_text(
+        f"[opentelemetry_instrumentor]\n{lines}"
+    )
+    (tmp_path / "birds").mkdir()
+    for name in ("__init__", *names):
+        (tmp_path / "birds" / f"{name}.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    clients.watch_for_others()
+    try:
+        for name in ("birds.pigeon", "birds.flask"):
+            import_module(name)
+        said = InjectorReport.parse(str(reporting.report("shop")))
+    finally:
+        patching.stop_waiting()
+    assert [str(each) for each in said.reaches] == ["shop>http:*", "shop>unknown:pigeon|none"]
 
 
 PROCESS = textwrap.dedent(

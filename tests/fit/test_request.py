@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import queue
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpcore
 import httpx
 import pytest
 from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
@@ -25,24 +27,45 @@ from starlette.routing import Route
 from ldfi import fit
 from ldfi.fit.context import Arm, encode
 from ldfi.fit.faults import Fault
-from tests.fit.applications import KEYS, Answering, Recorded, recording
+from tests.fit.applications import KEYS, Recorded, recording
 
 POINT = "api>http:GET:stock/left"
 WAIT = 20.0
+REQUESTS = 3
+
+
+class Wire(httpcore.MockBackend):
+    """A network that answers at once, and keeps what it is sent."""
+
+    def __init__(self, sent: list[bytes]) -> None:
+        super().__init__([b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"])
+        self._sent = sent
+
+    def connect_tcp(self, *given: Any, **named: Any) -> Any:
+        stream: Any = super().connect_tcp(*given, **named)
+        stream.write = lambda piece, **_: self._sent.append(piece)
+        return stream
 
 
 class Shop:
-    """Needs stock, in the request or in what it leaves behind; ``seen`` is what that came to."""
+    """Needs stock, in the request or in what it leaves behind; ``seen`` is what that came to, and
+    ``sent`` what the stock was sent."""
 
     def __init__(self) -> None:
         self.seen: list[object] = []
-        self.answered = asyncio.Event()
-        self.pool = ThreadPoolExecutor(1)
+        self.sent: list[bytes] = []
+        self.answered, self.over = asyncio.Event(), threading.Event()
+        self.pool = ThreadPoolExecutor(4)
         self.tasks: list[asyncio.Future[Any]] = []
+        self.orders: asyncio.Queue[int] = asyncio.Queue()
+        self.mails: queue.Queue[int] = queue.Queue()
+        self.running = False
 
     def ask(self) -> None:
         """Ask beneath which a fault would be."""
-        with httpx.Client(transport=Answering(httpx.Response(200))) as client:
+        transport = httpx.HTTPTransport(trust_env=False)
+        transport._pool = httpcore.ConnectionPool(network_backend=Wire(self.sent))
+        with httpx.Client(transport=transport) as client:
             try:
                 self.seen.append(client.get("http://stock/left").status_code)
             except httpx.HTTPError as error:
@@ -52,17 +75,34 @@ class Shop:
         await self.answered.wait()
         self.ask()
 
+    def leave(self, work: Awaitable[Any]) -> Response:
+        self.tasks.append(asyncio.ensure_future(work))
+        return Response()
+
+    def leave_once(self, work: Callable[[], Awaitable[Any]]) -> Response:
+        """Have the first request start what works for all."""
+        first, self.running = not self.running, True
+        return self.leave(work()) if first else Response()
+
+    def in_thread(self, work: Callable[[], None]) -> Awaitable[None]:
+        """Run it in a thread with the context of here, as instrumentation of threads has it."""
+        carried = contextvars.copy_context()
+
+        def run() -> None:
+            assert self.over.wait(WAIT), "nobody was answered"
+            carried.run(work)
+
+        return asyncio.get_running_loop().run_in_executor(self.pool, run)
+
     async def within(self) -> Response:
         self.ask()
         return Response()
 
     async def by_a_task(self) -> Response:
-        self.tasks.append(asyncio.ensure_future(self.later()))
-        return Response()
+        return self.leave(self.later())
 
     async def by_a_timer(self) -> Response:
         done = asyncio.get_running_loop().create_future()
-        self.tasks.append(done)
 
         def fire() -> None:
             if not self.answered.is_set():
@@ -72,30 +112,68 @@ class Shop:
                 done.set_result(None)
 
         asyncio.get_running_loop().call_later(0.01, fire)
-        return Response()
+        return self.leave(done)
 
     async def after_the_answer(self) -> Response:
         return Response(background=BackgroundTask(self.ask))
 
     async def by_a_thread(self) -> Response:
-        """As instrumentation of threads has it, and ``asyncio.to_thread``."""
-        carried = contextvars.copy_context()
-        loop, release = asyncio.get_running_loop(), threading.Event()
+        return self.leave(self.in_thread(self.ask))
 
-        def work() -> None:
-            assert release.wait(WAIT), "nobody was answered"
-            carried.run(self.ask)
+    async def by_a_worker(self) -> Response:
+        async def work() -> None:
+            for _ in range(REQUESTS):
+                await self.orders.get()
+                await self.later()
 
-        self.tasks.append(loop.run_in_executor(self.pool, work))
-        self.tasks.append(asyncio.ensure_future(self._let_go(release)))
-        return Response()
+        self.orders.put_nowait(1)
+        return self.leave_once(work)
 
-    async def _let_go(self, release: threading.Event) -> None:
-        await self.answered.wait()
-        release.set()
+    async def by_a_ticker(self) -> Response:
+        async def tick() -> None:
+            for _ in range(REQUESTS):
+                await self.later()
+                await asyncio.sleep(0)
+
+        return self.leave_once(tick)
+
+    async def by_mail(self) -> Response:
+        def post() -> None:
+            for _ in range(REQUESTS):
+                self.mails.get(timeout=WAIT)
+                self.ask()
+
+        self.mails.put(1)
+        return self.leave_once(lambda: self.in_thread(post))
+
+    async def by_a_cache(self) -> Response:
+        """Answer what is there, and have it fetched anew."""
+        return self.leave_once(self.later)
+
+    async def by_warm_connections(self) -> Response:
+        def warm_up() -> None:
+            for _ in range(REQUESTS):
+                self.ask()
+
+        return self.leave_once(lambda: self.in_thread(warm_up))
+
+    async def by_a_batch(self) -> Response:
+        async def collect() -> None:
+            for _ in range(REQUESTS):
+                await self.orders.get()
+            self.ask()
+
+        self.orders.put_nowait(1)
+        return self.leave_once(collect)
 
 
 LEFT_BEHIND: dict[str, Callable[[Shop], Awaitable[Response]]] = {
+    "a worker": Shop.by_a_worker,
+    "a ticker": Shop.by_a_ticker,
+    "mail": Shop.by_mail,
+    "a cache": Shop.by_a_cache,
+    "connections": Shop.by_warm_connections,
+    "a batch that others fill": Shop.by_a_batch,
     "a task": Shop.by_a_task,
     "a timer": Shop.by_a_timer,
     "background tasks": Shop.after_the_answer,
@@ -133,7 +211,7 @@ async def taken(_message: Any) -> None: ...
 
 
 def serve(recorded: Recorded, handle: Callable[[Shop], Awaitable[Response]], arm: Arm) -> Shop:
-    """Have one treated request answered, and then wait for what it has left behind."""
+    """Have one treated request answered and then others, and wait for what they leave behind."""
 
     async def run() -> Shop:
         shop = Shop()
@@ -149,6 +227,9 @@ def serve(recorded: Recorded, handle: Callable[[Shop], Awaitable[Response]], arm
         value = encode(KEYS, "e1", arm, int(time.time()) + 60, [Fault.parse(f"error@{POINT}")])
         await app(scope(f"fit={value}"), nothing_more, taken)
         shop.answered.set()
+        shop.over.set()
+        for _ in range(REQUESTS - 1):
+            await app(scope("a=b"), nothing_more, taken)
         await asyncio.wait_for(asyncio.gather(*shop.tasks), WAIT)
         return shop
 
@@ -170,8 +251,9 @@ def test_what_a_request_leaves_behind_is_let_through(
 ) -> None:
     shop = serve(recorded, LEFT_BEHIND[left], arm)
 
-    assert shop.seen == [200]
-    assert marks(recorded) == [{"fit.outlived"}]
+    assert set(shop.seen) == {200}
+    assert {*map(frozenset, marks(recorded))} == {frozenset({"fit.outlived"})}
+    assert b"fit=" not in b"".join(shop.sent), "another service would obey it"
 
 
 @pytest.mark.parametrize(
@@ -183,5 +265,6 @@ def test_within_the_request_it_is_as_ever(
 ) -> None:
     shop = serve(recorded, Shop.within, arm)
 
-    assert shop.seen == [seen]
+    assert shop.seen == [seen, *[200] * (REQUESTS - 1)]
     assert marks(recorded) == [{mark}]
+    assert b"".join(shop.sent).count(b"fit=") == (arm == "control")

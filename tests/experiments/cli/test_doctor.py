@@ -21,6 +21,7 @@ from ldfi.experiments.cli.diagnosis import (
     of_traces,
 )
 from ldfi.experiments.cli.probe import SLOW, Probe, of_first, of_second
+from ldfi.fit import hosts
 from ldfi.testing.serving import served
 from tests.kit.cli import ldfi
 from tests.kit.service import GIVEN, service
@@ -129,6 +130,24 @@ def test_points_without_an_injector_are_named_with_what_to_install() -> None:
     assert "api>db:SELECT:shop/0" in found.said
     assert "and 2 more" in found.said
     assert found.advice == "install fit in api"
+
+
+@pytest.mark.parametrize(
+    ("listed", "named"), [(None, "api.stripe.com,eu.stripe.com"), ("*.stripe.com", "")]
+)
+def test_public_hosts_that_are_called_are_named_with_the_line_to_add(
+    listed: str | None, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if listed is not None:
+        monkeypatch.setenv(hosts.VARIABLE, listed)
+    hosts.forget()
+    peers = ("ratings", "10.0.0.1:8080", "::1:8080", "::1", "api.stripe.com", "eu.stripe.com:8443")
+    support = [f"shop>http:GET:{peer}/x" for peer in peers]
+    classes = [KNOWN | {"support": [*support, "shop>rpc:Get:/p.S", "shop>db:GET:db.example.com"]}]
+    found = [each for each in of_classes(classes, FORECAST, 1_000.0) if each.about == "hosts"]
+    hosts.forget()
+    assert [each.advice.partition("FIT_HOSTS=")[2] for each in found] == ([named] if named else [])
+    assert not ill(found)
 
 
 def test_keys_are_named_and_never_shown() -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import aiohttp
 import grpc
 import grpc.aio
 import httpx
+import httpx2
 import redis
 import redis.asyncio
 import requests
@@ -82,14 +84,14 @@ def _http(port: int) -> str:
     return f"api>http:GET:127.0.0.1:{port}/titles/*"
 
 
-def _httpx(port: int, patience: float | None) -> Any:
-    with httpx.Client(trust_env=False, timeout=patience) as client:
+def _httpx(port: int, patience: float | None, library: Any = httpx) -> Any:
+    with library.Client(trust_env=False, timeout=patience) as client:
         answer = client.get(_url(port))
         return answer.status_code, answer.content, answer.headers.get("content-type")
 
 
-async def _httpx_async(port: int, patience: float | None) -> Any:
-    async with httpx.AsyncClient(trust_env=False, timeout=patience) as client:
+async def _httpx_async(port: int, patience: float | None, library: Any = httpx) -> Any:
+    async with library.AsyncClient(trust_env=False, timeout=patience) as client:
         answer = await client.get(_url(port))
         return answer.status_code, answer.content, answer.headers.get("content-type")
 
@@ -159,27 +161,27 @@ PIECE: Final = 8
 """Bytes."""
 
 
-def _httpx_streamed(port: int) -> Streamed:
+def _httpx_streamed(port: int, library: Any = httpx) -> Streamed:
     read = bytearray()
-    with httpx.Client(trust_env=False) as client, client.stream("GET", _url(port)) as answer:
+    with library.Client(trust_env=False) as client, client.stream("GET", _url(port)) as answer:
         try:
             for piece in answer.iter_raw(PIECE):
                 read += piece
-        except httpx.HTTPError as failure:
+        except library.HTTPError as failure:
             return Streamed(answer.status_code, bytes(read), _name(failure))
     raise AssertionError("it was whole")
 
 
-async def _httpx_async_streamed(port: int) -> Streamed:
+async def _httpx_async_streamed(port: int, library: Any = httpx) -> Streamed:
     read = bytearray()
     async with (
-        httpx.AsyncClient(trust_env=False) as client,
+        library.AsyncClient(trust_env=False) as client,
         client.stream("GET", _url(port)) as answer,
     ):
         try:
             async for piece in answer.aiter_raw(PIECE):
                 read += piece
-        except httpx.HTTPError as failure:
+        except library.HTTPError as failure:
             return Streamed(answer.status_code, bytes(read), _name(failure))
     raise AssertionError("it was whole")
 
@@ -252,6 +254,8 @@ HTTP: Final = {
     "httpx, asyncio": Caller(_run(_httpx_async), _http),
     "httpx, in tests": Caller(_in_tests(_httpx), _http),
     "httpx, asyncio, in tests": Caller(_in_tests(_run(_httpx_async)), _http),
+    "httpx2": Caller(partial(_httpx, library=httpx2), _http),
+    "httpx2, asyncio": Caller(_run(partial(_httpx_async, library=httpx2)), _http),
     "requests": Caller(_requests, _http),
     "urllib3": Caller(_urllib3, _http),
     "aiohttp": Caller(_run(_aiohttp), _http),
@@ -267,6 +271,8 @@ REDIS: Final = {
 STREAMING: Final[dict[str, Callable[[int], Streamed]]] = {
     "httpx": _httpx_streamed,
     "httpx, asyncio": lambda port: asyncio.run(_httpx_async_streamed(port)),
+    "httpx2": partial(_httpx_streamed, library=httpx2),
+    "httpx2, asyncio": lambda port: asyncio.run(_httpx_async_streamed(port, httpx2)),
     "requests": _requests_streamed,
     "urllib3": _urllib3_streamed,
     "aiohttp": lambda port: asyncio.run(_aiohttp_streamed(port)),

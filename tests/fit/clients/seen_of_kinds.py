@@ -26,6 +26,13 @@ SEEN: Final[dict[str, dict[str, str]]] = {
         **_ANSWERS,
         "truncated": "httpx.RemoteProtocolError",
     },
+    "httpx2": {
+        "refused": "httpx2.ConnectError",
+        "reset": "httpx2.ReadError",
+        "timeout": "httpx2.ReadTimeout",
+        **_ANSWERS,
+        "truncated": "httpx2.RemoteProtocolError",
+    },
     "requests": {
         "refused": "requests.exceptions.ConnectionError",
         "reset": "requests.exceptions.ConnectionError",
@@ -74,6 +81,7 @@ SAME: Final = {
     "httpx, asyncio": "httpx",
     "httpx, in tests": "httpx",
     "httpx, asyncio, in tests": "httpx",
+    "httpx2, asyncio": "httpx2",
     "redis-py, asyncio": "redis-py",
     "psycopg, asyncio": "psycopg",
 }

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from concurrent import futures
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
 from types import MappingProxyType
 from typing import Any
+from urllib.request import Request, urlopen
 
 import aiohttp
 import grpc
 import httpx
+import httpx2
 import pytest
 import requests
 import urllib3
@@ -19,21 +22,23 @@ from botocore.awsrequest import AWSRequest
 from botocore.httpsession import URLLib3Session
 from grpc import aio
 from multidict import CIMultiDict
-from opentelemetry import baggage, context
+from opentelemetry import baggage, context, propagate
+from opentelemetry.context import Context
 from opentelemetry.instrumentation.aiohttp_client import AioHttpClientInstrumentor
 from opentelemetry.instrumentation.grpc import GrpcAioInstrumentorClient, GrpcInstrumentorClient
-from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
+from opentelemetry.instrumentation.httpx import HTTPX2ClientInstrumentor, HTTPXClientInstrumentor
 from opentelemetry.instrumentation.requests import RequestsInstrumentor
 from opentelemetry.instrumentation.urllib3 import URLLib3Instrumentor
 from opentelemetry.instrumentation.utils import suppress_instrumentation
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import Request as Asked
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from urllib3 import HTTPHeaderDict
 
 from ldfi.fit import hosts
-from ldfi.fit.clients.grpc import permitted
+from ldfi.fit.clients import kafka
+from ldfi.fit.clients.grpc import addressed
 from ldfi.testing.serving import served
 from tests.fit.clients.contract import Requests
 
@@ -43,10 +48,12 @@ POINT = "api>http:GET:elsewhere/"
 
 @contextmanager
 def only(allowed: str | None) -> Iterator[None]:
-    """Allow these hosts; every host where that is None."""
+    """Allow these hosts; private ones where that is None."""
     try:
         with pytest.MonkeyPatch.context() as patch:
-            if allowed is not None:
+            if allowed is None:
+                patch.delenv(hosts.VARIABLE, raising=False)
+            else:
                 patch.setenv(hosts.VARIABLE, allowed)
             hosts.forget()
             yield
@@ -54,7 +61,7 @@ def only(allowed: str | None) -> Iterator[None]:
         hosts.forget()
 
 
-def _echo(request: Request) -> PlainTextResponse:
+def _echo(request: Asked) -> PlainTextResponse:
     return PlainTextResponse(",".join(request.headers.getlist("baggage")))
 
 
@@ -83,6 +90,7 @@ def target() -> Iterator[str]:
 def instrumented(requests_made: Requests) -> Iterator[None]:
     every: tuple[Any, ...] = (
         HTTPXClientInstrumentor(),
+        HTTPX2ClientInstrumentor(),
         RequestsInstrumentor(),
         URLLib3Instrumentor(),
         AioHttpClientInstrumentor(),
@@ -113,17 +121,21 @@ def sent_by_botocore(url: str, _: str, headers: Any = None) -> str:
     return str(answer.text)
 
 
-def sent_by_httpx(url: str, _: str, headers: Any = None) -> str:
-    with httpx.Client(trust_env=False) as client:
-        return client.get(url, headers=headers).text
+def sent_by_httpx(url: str, _: str, headers: Any = None, library: Any = httpx) -> str:
+    with library.Client(trust_env=False) as client:
+        return str(client.get(url, headers=headers).text)
 
 
-def sent_by_httpx_async(url: str, _: str, headers: Any = None) -> str:
+def sent_by_httpx_async(url: str, _: str, headers: Any = None, library: Any = httpx) -> str:
     async def get() -> str:
-        async with httpx.AsyncClient(trust_env=False) as client:
-            return (await client.get(url, headers=headers)).text
+        async with library.AsyncClient(trust_env=False) as client:
+            return str((await client.get(url, headers=headers)).text)
 
     return asyncio.run(get())
+
+
+sent_by_httpx2 = partial(sent_by_httpx, library=httpx2)
+sent_by_httpx2_async = partial(sent_by_httpx_async, library=httpx2)
 
 
 def sent_by_aiohttp(url: str, _: str, headers: Any = None) -> str:
@@ -156,19 +168,24 @@ def sent_by_grpc_aio(_: str, target: str, headers: Any = None) -> str:
 
 
 @contextmanager
-def also_theirs() -> Iterator[None]:
-    """Baggage of the application's own, beside ours."""
-    token = context.attach(baggage.set_baggage("tenant", "blue"))
+def attached(around: Context) -> Iterator[None]:
+    token = context.attach(around)
     try:
         yield
     finally:
         context.detach(token)
 
 
+def also_theirs() -> AbstractContextManager[None]:
+    """Baggage of the application's own, beside ours."""
+    return attached(baggage.set_baggage("tenant", "blue"))
+
+
 @pytest.mark.parametrize(
     "call",
     [
-        *(sent_by_httpx, sent_by_httpx_async, sent_by_requests, sent_by_urllib3),
+        *(sent_by_httpx, sent_by_httpx_async, sent_by_httpx2, sent_by_httpx2_async),
+        *(sent_by_requests, sent_by_urllib3),
         *(sent_by_aiohttp, sent_by_grpc, sent_by_grpc_aio),
     ],
 )
@@ -178,13 +195,70 @@ def test_the_context_goes_to_allowed_hosts_only(
     url: str,
     target: str,
 ) -> None:
-    seen = {}
-    for allowed in (None, "127.0.0.1,*.internal", "*.internal"):
+    for allowed in (None, "127.0.0.1,!*", "!127.0.0.1", ""):
+        for around in (nullcontext, also_theirs):
+            with only(allowed), requests_made.request(f"error@{POINT}"), around():
+                sent = call(url, target)
+            # Without a word it goes to private hosts; elsewhere the rest of it does
+            assert sent.count(OURS) == (allowed in (None, "127.0.0.1,!*"))
+            assert sent.count(THEIRS) == (around is also_theirs)
+
+
+def sent_by_hand(url: str, _: str) -> str:
+    headers: dict[str, str] = {}
+    propagate.inject(headers)
+    with suppress_instrumentation():
+        return sent_by_httpx(url, "", headers)
+
+
+def sent_by_a_stranger(url: str, _: str) -> str:
+    """A library that OpenTelemetry instruments, and that ``fit`` does not know."""
+    headers: dict[str, str] = {}
+    propagate.inject(headers)
+    asked = Request(url, headers=headers)  # noqa: S310 - our own server
+    with urlopen(asked) as answer:  # noqa: S310
+        return str(answer.read().decode())
+
+
+@pytest.mark.parametrize(("call", "goes"), [(sent_by_hand, True), (sent_by_a_stranger, False)])
+def test_only_a_known_client_sends_the_context(
+    requests_made: Requests, call: Callable[[str, str], str], goes: bool, url: str
+) -> None:
+    for allowed in (None, "*"):
         with only(allowed), requests_made.request(f"error@{POINT}"), also_theirs():
-            seen[allowed] = call(url, target)
-    # Without a word, and to a host that is named, it goes; to any other the rest of it does
-    assert [OURS in each for each in seen.values()] == [True, True, False]
-    assert [THEIRS in each for each in seen.values()] == [True, True, True]
+            sent = call(url, "")
+        assert (OURS in sent, THEIRS in sent) == (goes, True)
+    with only("*"), requests_made.request(f"error@{POINT}"), suppress_instrumentation():
+        assert OURS not in sent_by_httpx(url, "", {"x": "y"}), "where no trace goes along"
+
+
+@pytest.mark.parametrize(
+    ("value", "sent"),
+    [("a b", ""), ("x\r\ny: z", ""), ("x" * 5_000, ""), (7, ""), ("1.k.e", "fit=1.k.e")],
+)
+def test_nothing_unsafe_is_written_into_headers(value: Any, sent: str, url: str) -> None:
+    with attached(baggage.set_baggage("fit", value)):
+        assert sent_by_httpx(url, "") == sent
+
+
+@pytest.mark.parametrize("servers", ["10.0.0.1:9092,kafka", ["PLAINTEXT://kafka:9092"], "[::1]:9"])
+@pytest.mark.parametrize("listed", [None, "*.example.com"])
+def test_the_context_goes_into_messages_for_brokers_that_may_have_it(
+    servers: Any, listed: str | None
+) -> None:
+    traced = [("traceparent", b"00-1-2-01")]
+    ours = [*traced, ("baggage", b"fit=x")]
+    far = [*([servers] if isinstance(servers, str) else servers), "kafka.example.com:9092"]
+    with only(listed), attached(baggage.set_baggage("fit", "x")):
+        for given in (traced, dict(traced)):
+            assert kafka.addressed(servers, 1, ("v",), {"headers": given}) == (
+                ("v",),
+                {"headers": ours},
+            )
+            assert kafka.addressed(servers, 1, ("v", given), {}) == (("v", ours), {})
+        assert kafka.addressed(servers, 1, ("v",), {}) is None
+        told = kafka.addressed(far, 0, (ours,), {})
+    assert told == (None if listed else (([*traced, ("baggage", b"")],), {}))
 
 
 BOTH = f"{THEIRS},fit=x"
@@ -211,6 +285,8 @@ TOKEN = {"Authorization": "Bearer xxbaggagexx", "baggage": BOTH}
         (sent_by_httpx, [(b"baggage", BOTH.encode())]),
         (sent_by_httpx_async, APART),
         (sent_by_httpx_async, TOKEN),
+        (sent_by_httpx2, APART),
+        (sent_by_httpx2_async, TOKEN),
         (sent_by_aiohttp, APART),
         (sent_by_aiohttp, CIMultiDict(APART)),
         (sent_by_aiohttp, TOKEN),
@@ -230,7 +306,7 @@ def test_the_context_is_taken_out_of_headers_of_every_shape(
     target: str,
 ) -> None:
     seen = {}
-    for allowed in ("127.0.0.1", "*.internal"):
+    for allowed in ("127.0.0.1", "!127.0.0.1"):
         with only(allowed), requests_made.request(f"error@{POINT}"), suppress_instrumentation():
             seen[allowed] = send(url, target, headers)
     assert [OURS in each for each in seen.values()] == [True, False]
@@ -246,7 +322,7 @@ def test_grpc_targets_are_told_by_their_host_however_they_are_written(
     target: str,
 ) -> None:
     seen = {}
-    for allowed in ("127.0.0.1", "*.internal"):
+    for allowed in ("127.0.0.1", "!127.0.0.1"):
         with only(allowed), requests_made.request(f"error@{POINT}"), suppress_instrumentation():
             seen[allowed] = send("", written.format(target), [("baggage", BOTH)])
     assert list(seen.values()) == [BOTH, THEIRS]
@@ -275,14 +351,15 @@ def test_grpc_targets_are_told_by_their_host_however_they_are_written(
         ("::1", True),
         ("xds:///prices.internal", True),
         ("10.0.0.1", True),
-        ("unix:/run/prices.sock", False),
+        ("unix:/run/prices.sock", True),
+        ("unix-abstract:prices", True),
         ("dns.internal:443", True),
         ("dns", False),
     ],
 )
 def test_grpc_targets_are_read_as_grpc_does(target: str, goes: bool) -> None:
-    with only("*.internal,10.*,::1"):
-        left = permitted(target, [("baggage", BOTH)])
-        nothing = permitted(target, None)
+    with only("*.internal,10.*,::1,localhost,!*"):
+        left = addressed(target, [("baggage", BOTH)])
+        nothing = addressed(target, None)
     assert left == (None if goes else [("baggage", THEIRS)])
     assert nothing is None
