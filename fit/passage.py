@@ -31,7 +31,7 @@ from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, StatusCode
 
-from ldfi.fit import attributes, mark, request, runtime
+from ldfi.fit import attributes, marking, request, runtime
 from ldfi.fit.context import ENTRY, FailureContext, Injection
 from ldfi.fit.delay import hang, hang_async
 from ldfi.fit.native import native
@@ -254,7 +254,7 @@ def _leave_mark(hit: _Hit) -> None:
     """Have it leave the process that something is about to fire here; a witness sees it anyway."""
     active = runtime.active()
     if active is not None and active.witness is None:
-        mark.leave(hit.context.arm, hit.context.experiment, hit.injection.kind, hit.name)
+        marking.leave(hit.context.arm, hit.context.experiment, hit.injection.kind, hit.name)
 
 
 def _prove(hit: _Hit) -> None:

@@ -40,7 +40,8 @@ class State:
     count for its members only (scheduler). ``nearby``: experiments that others may feel (arming
     adds them, the scheduler takes them away). ``steps``: of upgrades, watched (scheduler).
     ``injectors``: who can make which calls fail (the engine; the scheduler, of what has fired).
-    ``traces``: seconds that a trace may take until it is whole.
+    ``closed``: points at which a fault has killed a process, with the campaign in which it did
+    (campaigns; the switch reads them). ``traces``: seconds that a trace may take until it is whole.
     """
 
     limits: Limits
@@ -55,6 +56,7 @@ class State:
     nearby: Nearby = field(default_factory=Nearby)
     steps: WatchedSteps = field(default_factory=WatchedSteps)
     injectors: Injectors = field(default_factory=Injectors)
+    closed: dict[str, str] = field(default_factory=dict)
     traces: float = 0.0
     above: Above = field(default_factory=Above)
 

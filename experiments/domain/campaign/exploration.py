@@ -48,7 +48,7 @@ from ldfi.experiments.domain.campaign.suspicions import suspicions
 from ldfi.experiments.domain.judging.experiment import Purpose
 from ldfi.experiments.domain.judging.slots import Opening
 
-FindingNews = Literal["suspected", "open", "refuted", "fixed", "superseded"]
+FindingNews = Literal["suspected", "open", "refuted", "fixed", "superseded", "killed"]
 
 UnderWay = Collection[Hypothesis]
 """What is being tried, and is known to be neither survived nor harmful."""
@@ -152,6 +152,14 @@ class Exploration:
         self._survived = Counter(dict(balance.survived))
         self._leads = list(balance.leads)
 
+    def shut_off(self, points: Iterable[str]) -> None:
+        """Try nothing at just these points, for a fault there kills a process."""
+        self.knowledge.shut_off(points)
+        kills = self.knowledge.kills
+        self.to_verify = [each for each in self.to_verify if not kills(each)]
+        self._asked = [each for each in self._asked if not kills(each)]
+        self._leads = [each for each in self._leads if not kills(each)]
+
     def plan(self, now: float = math.inf, besides: UnderWay = frozenset()) -> Plan | None:
         """Choose the next experiment; None when nothing is left within the bounds, or what is left
         has to wait (Unix seconds): a finding is confirmed some time after it has hurt. ``besides``:
@@ -203,6 +211,8 @@ class Exploration:
             self._hurt_at[lesson.injected] = now
         before = self._told
         self._take(lesson)
+        if lesson.killed:  # nothing was learned, but that nobody is to try it again
+            return [FindingChange(lesson.killed, "killed", lesson.traces)]
         self._told = self.states
         traces = dict(self.knowledge.findings())
         confirmed = {lesson.injected} if lesson.succeeded is False else set[Hypothesis]()
@@ -248,6 +258,8 @@ class Exploration:
             self._asked.remove(lesson.injected)
         if lesson.injected in self._leads:
             self._leads.remove(lesson.injected)
+        if lesson.killed:
+            return
         again = lesson.purpose == "explore" and self._survived_since(lesson.injected)
         if again or lesson.purpose in {"confirm", "verify"}:
             self._judge(lesson)
@@ -368,6 +380,7 @@ class Exploration:
             faults
             for faults, state in self.states.items()
             if state == "suspected"
+            and not self.knowledge.kills(faults)
             and self._tries["confirm", faults] < MAX_TRIES
             and self._tries["suspected anew", faults] < REPEATS
             and not (ripe and self.knowledge.superseded_soon(faults))
@@ -401,6 +414,8 @@ class Exploration:
         tried by itself: perhaps more had failed where it seemed to hurt, and the spans were lost.
         """
         state = self.states.get(faults)
+        if self.knowledge.kills(faults):
+            return None
         if state == "open" and self._tries["confirm", faults] < MAX_TRIES:
             return Plan(faults, "confirm")
         if state == "suspected":
@@ -432,7 +447,9 @@ class Exploration:
         if self._purposes["recheck"] >= self.knowledge.settings.rechecks:
             return None
         drawn = self.knowledge.recheck()
-        return None if drawn is None else Plan(drawn, "recheck")
+        if drawn is None or self.knowledge.kills(drawn):
+            return None
+        return Plan(drawn, "recheck")
 
 
 def _states(

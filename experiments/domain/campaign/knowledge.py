@@ -55,6 +55,8 @@ class Knowledge:
     _grounds: Grounds | None = field(default=None, init=False)
     _left_out: set[str] = field(default_factory=set, init=False)
     _silent: set[str] = field(default_factory=set, init=False)
+    shut: frozenset[str] = field(default=frozenset(), init=False)
+    """Points at which a fault has killed a process: nothing is tried there without a person."""
     filing: Filing = field(default_factory=Filing, init=False)
 
     @property
@@ -144,7 +146,18 @@ class Knowledge:
         topology = self.traffic.topology
         points = {each.partition("@")[2] for each in hypothesis if not each.startswith(DOWN)}
         seen = all(point in self.points or topology.knows(point) for point in points)
-        return seen and self._spelt_out(hypothesis) and self.fold.reaches(hypothesis)
+        if not seen or not self._spelt_out(hypothesis) or self.kills(hypothesis):
+            return False
+        return self.fold.reaches(hypothesis)
+
+    def kills(self, hypothesis: Hypothesis) -> bool:
+        """Say whether a part of it was seen to kill a process, and nobody has said since that it
+        may be tried again."""
+        if not self.shut:
+            return False
+        domains = self.fold.domains
+        points = (domains.get(each, {each.partition("@")[2]}) for each in hypothesis)
+        return not self.shut.isdisjoint(frozenset[str]().union(*points))
 
     def tries(self, hypothesis: Hypothesis) -> bool:
         """Say whether it may be tried and would be news: neither rejected nor known."""
@@ -222,6 +235,14 @@ class Knowledge:
         for variable in () if silent else fresh:
             self.fold.explorer.exclude({variable})
 
+    def shut_off(self, points: Iterable[str]) -> None:
+        """Try nothing at just these points from now on: a fault there kills a process."""
+        wanted = frozenset(points)
+        if wanted == self.shut:
+            return
+        self.shut, self._fold, self._grounds = wanted, None, None
+        self.filing.changes += 1
+
     def again(self, lessons: Iterable[Lesson], hurt: Iterable[Hypothesis] = ()) -> Knowledge:
         """Know the same traffic, and these lessons; nothing is left out any more. ``hurt``: what
         has hurt besides what is known of."""
@@ -255,6 +276,8 @@ class Knowledge:
         for variable in sorted(self._left_out):
             fold.explorer.exclude({variable})
         fold.set_aside(sorted(self._silent))
+        closed = sorted(self.shut & around.points)
+        fold.explorer.protect([fault for point in closed for fault in fold.kinds.at(point)])
         return fold
 
     @property

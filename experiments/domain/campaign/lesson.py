@@ -53,7 +53,8 @@ class Lesson:
     because something below them did. ``implications``: pairs (delay, error) of a point where a
     delay made the call itself fail. ``degraded``: some answer was accepted although something was
     missing from it. ``lead``: of a union that was stopped at its first failure, the faults that are
-    to be tried alone.
+    to be tried alone. ``killed``: of an inconclusive one, what of it seems to have killed a
+    process.
     """
 
     injected: frozenset[str]
@@ -71,6 +72,7 @@ class Lesson:
     """Of a harmful one: what it leaves to a second slot."""
     degraded: bool = False
     lead: frozenset[str] = frozenset()
+    killed: frozenset[str] = frozenset()
     rules: int = RULES
     """Those by which it was drawn."""
     times: int = 1
@@ -107,6 +109,7 @@ class Lesson:
             "opening": None if self.opening is None else asdict(self.opening),
             "degraded": self.degraded,
             "lead": sorted(self.lead),
+            **({"killed": sorted(self.killed)} if self.killed else {}),
             "rules": self.rules,
             **({"times": self.times} if self.times > 1 else {}),
             **({"proof": dict(self.proof)} if self.proof is not None else {}),
@@ -142,6 +145,7 @@ class Lesson:
             opening=Opening(**data["opening"]) if data.get("opening") else None,
             degraded=data.get("degraded", False),
             lead=frozenset(data.get("lead", ())),
+            killed=frozenset(data.get("killed", ())),
             rules=data.get("rules", 1),
             times=data.get("times", 1),
             proof=data.get("proof"),
@@ -181,6 +185,7 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
         implications=implications,
         purpose=experiment.purpose,
         spread=experiment.bystanders.spread() if interference else "",
+        killed=experiment.killed,
     )
 
 
