@@ -88,6 +88,8 @@ class Scheduler:
             if experiment is not None:
                 shown = observation.lineage.fired | observation.lineage.would_fire
                 self.state.injectors.prove(shown, now)
+                fired = observation.lineage.fired
+                self.state.outlived.update(each.partition("@")[2] for each in fired)
                 self.state.late += experiment.over
                 return True
         return False

@@ -18,6 +18,7 @@ from ldfi.experiments.domain.campaign.exploration import FindingChange
 from ldfi.experiments.domain.campaign.lesson import Hypothesis
 from ldfi.experiments.domain.campaign.lifecycle import CONFIRMED, HURTING, FindingState, next_state
 from ldfi.experiments.domain.campaign.run import Runs
+from ldfi.experiments.domain.judging.killed import KILLED
 from ldfi.experiments.errors import Conflict, NotFound
 from ldfi.experiments.store import notifications
 from ldfi.experiments.store.database import Change
@@ -227,7 +228,8 @@ def _tell(
     """Tell people, and their tracker, of a new state."""
     faults = ", ".join(row.faults) + (" together" if len(row.faults) > 1 else "")
     arms = {} if experiment is None else _arms(experiment.comparison)
-    lines = [f"{faults}: {row.state}", _counted(arms), row.note or "", row.tracker_url or ""]
+    said = KILLED if row.state == "killed" else row.state
+    lines = [f"{faults}: {said}", _counted(arms), row.note or "", row.tracker_url or ""]
     details = {
         "finding": row.id,
         "state": row.state,
@@ -243,7 +245,7 @@ def _tell(
         "tracker_url": row.tracker_url,
         **arms,
     }
-    title = f"{row.state}: {row.request_class}"
+    title = f"{said}: {row.request_class}"
     notifications.put(change, "finding", title, "\n".join(filter(None, lines)), details)
 
 

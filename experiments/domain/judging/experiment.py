@@ -119,6 +119,8 @@ class Experiment:
     settings: Settings
     purpose: Purpose = "explore"
     level: float | None = None
+    unsure: bool = False
+    """Whether a fault may kill the process, as far as anybody knows: then one device goes first."""
     opening: Opening | None = None
     """Of one that confirms: what the first slot left."""
     lead: frozenset[str] = frozenset()
@@ -293,7 +295,8 @@ class Experiment:
         settings, stages, treated = self.settings, self._stages, self.arms["treatment"]
         if settings.admission == "all" or settings.promql is not None:
             return settings.members
-        stages.allowed = stages.allowed or first(len(self.hypothesis), settings.max_size)
+        alone = 1 if self.unsure else first(len(self.hypothesis), settings.max_size)
+        stages.allowed = stages.allowed or alone
         if self.instances.awaited(now):
             return min(stages.allowed, settings.members)
         full = self.used >= stages.allowed and not self.order.calm
