@@ -100,6 +100,8 @@ class Exploration:
     finished: bool = False
     to_verify: list[Hypothesis] = field(default_factory=list)
     called_off: set[Hypothesis] = field(default_factory=set)
+    killed: list[Hypothesis] = field(default_factory=list)
+    """What seems to have killed a process in this run."""
     _judged: dict[Hypothesis, FindingNews] = field(default_factory=dict)
     _told: dict[Hypothesis, FindingNews] = field(default_factory=dict)
     _tries: Counter[tuple[str, Hypothesis]] = field(default_factory=Counter)
@@ -130,6 +132,7 @@ class Exploration:
         self._tries.clear()
         self._interferences = 0
         self.called_off.clear()
+        self.killed.clear()
         self.to_verify = list(known) if self.knowledge.settings.verify else []
         if self.only:
             self.to_verify = [each for each in self.to_verify if each in self.only]
@@ -259,6 +262,7 @@ class Exploration:
         if lesson.injected in self._leads:
             self._leads.remove(lesson.injected)
         if lesson.killed:
+            self.killed.append(lesson.killed)
             return
         again = lesson.purpose == "explore" and self._survived_since(lesson.injected)
         if again or lesson.purpose in {"confirm", "verify"}:

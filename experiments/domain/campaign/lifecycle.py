@@ -31,6 +31,9 @@ FindingState = Literal[
 HURTING: Final[frozenset[FindingState]] = frozenset({"open", "acknowledged", "regressed"})
 """States of a finding that hurts, for sure, as far as anyone knows."""
 
+SERIOUS: Final[frozenset[FindingState]] = HURTING | {"killed"}
+"""The same, and what seems to kill a process, which nobody tries again to make sure."""
+
 CONFIRMED: Final[frozenset[FindingState]] = HURTING | {"fixed"}
 """States of a finding that has hurt in an experiment of its own at some time."""
 
