@@ -263,6 +263,7 @@ class Exploration:
             self._leads.remove(lesson.injected)
         if lesson.killed:
             self.killed.append(lesson.killed)
+            self._learn(lesson)
             return
         again = lesson.purpose == "explore" and self._survived_since(lesson.injected)
         if again or lesson.purpose in {"confirm", "verify"}:
