@@ -41,8 +41,9 @@ class State:
     adds them, the scheduler takes them away). ``steps``: of upgrades, watched (scheduler).
     ``injectors``: who can make which calls fail (the engine; the scheduler, of what has fired).
     ``closed``: points at which a fault has killed a process, with the campaign in which it did
-    (campaigns; the switch reads them). ``outlived``: points at which a fault has fired, and its
-    process has told of it (scheduler). ``traces``: seconds that a trace may take until it is whole.
+    (campaigns; the switch reads them). ``outlived``: points at which a fault has fired and its
+    process has told of it (scheduler), or something was tried and nothing died (passes).
+    ``traces``: seconds that a trace may take until it is whole.
     """
 
     limits: Limits

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Self
 
-from ldfi.experiments.domain.traffic.cut import Cut, cut_of
+from ldfi.experiments.domain.traffic.cut import CutRequest, cut_of
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.domain.traffic.root_outcome import root_outcome
 from ldfi.experiments.domain.traffic.waiting import Waiting
@@ -130,7 +130,7 @@ class PartitionWork:
         self._lineages: OrderedDict[str, tuple[float, Lineage]] = OrderedDict()
         self._outcomes: OrderedDict[str, tuple[float, Outcome]] = OrderedDict()
         self._joined: dict[str, Observation] = {}
-        self.cut: list[Cut] = []
+        self.cut: list[CutRequest] = []
         """Requests under experiment whose trace had a hole, not written yet. Should we die before,
         nobody counts them."""
         self.marks: list[tuple[str, Mark, int]] = []

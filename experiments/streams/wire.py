@@ -18,7 +18,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from ldfi.experiments.domain.traffic.cut import Cut
+from ldfi.experiments.domain.traffic.cut import CutRequest
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.errors import UnreadableMessage
 from ldfi.experiments.streams.stream import Header
@@ -193,21 +193,21 @@ class ObservationReader:
         return known
 
 
-def write_cut(cut: Cut) -> bytes:
+def write_cut(cut: CutRequest) -> bytes:
     """Write that the trace of a request under experiment had a hole. It stands among the
     observations, of which it is none; its key says which trace."""
     said = {"cut": [cut.experiment, cut.arm], **_died(cut.died)}
     return json.dumps(said, separators=(",", ":")).encode()
 
 
-def read_cut(value: bytes, trace_id: str = "") -> Cut | None:
+def read_cut(value: bytes, trace_id: str = "") -> CutRequest | None:
     """Read what :func:`write_cut` wrote; None for anything else."""
     if not value.startswith(b'{"cut":'):
         return None
     try:
         said = json.loads(value)
         experiment, arm = said["cut"]
-        return Cut(str(experiment), str(arm), trace_id, _deaths(said))
+        return CutRequest(str(experiment), str(arm), trace_id, _deaths(said))
     except _UNREADABLE:
         return None
 

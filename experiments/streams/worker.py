@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from ldfi.experiments.domain.traffic.cut import Cut
+from ldfi.experiments.domain.traffic.cut import CutRequest
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.errors import MessageTooLarge, StreamError, UnreadableMessage
 from ldfi.experiments.streams.dead_letters import DeadLetters
@@ -312,7 +312,7 @@ def _check_key(message: Message, trace_id: str) -> None:
 def _besides(
     marked: dict[int, list[tuple[str, Mark, int]]],
     told: dict[int, list[tuple[str, str, list[Death]]]],
-    cut: dict[int, list[Cut]],
+    cut: dict[int, list[CutRequest]],
 ) -> Iterator[tuple[str, bytes]]:
     """Write what is no observation: trace id and bytes of each."""
     for many in marked.values():

@@ -25,7 +25,7 @@ from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson, lesson_o
 from ldfi.experiments.domain.campaign.recording import proved
 from ldfi.experiments.domain.campaign.run import Runs, runs_of
 from ldfi.experiments.domain.campaign.trials import Trial, Trials
-from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
+from ldfi.experiments.domain.judging.experiment import Experiment, Purpose, killed_by
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.catalogue import ClassChange, KnownClass
@@ -277,7 +277,7 @@ class Campaign:
         self.running.pop(name, None)
         exploration = self.explorations.get(name)
         lesson, changes, runs = None, list[FindingChange](), Runs()
-        for point in experiment.killed_at:
+        for point in experiment.instances.points():
             self.closed[point] = self.id
         if (
             experiment.state == "decided"
@@ -295,8 +295,9 @@ class Campaign:
         elif exploration is not None:
             hurt = experiment.bystanders.hurt is not None
             exploration.call_off(experiment.hypothesis, interference=hurt)
-        if experiment.killed and not changes:
-            changes = [FindingChange(experiment.killed, "killed")]
+        killed = killed_by(experiment)
+        if killed and not changes:
+            changes = [FindingChange(killed, "killed")]
         experiment.good.clear()
         experiment.bad.clear()
         experiment.undisturbed = None

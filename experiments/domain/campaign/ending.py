@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
 
 from ldfi.experiments.domain.campaign.exploration import Exploration
-from ldfi.experiments.domain.campaign.knowledge import OPEN_SHOWN
+from ldfi.experiments.domain.campaign.knowledge import OPEN_SHOWN, kills
 from ldfi.experiments.domain.campaign.lesson import Hypothesis
 from ldfi.experiments.domain.campaign.trials import Trial, Trials
 from ldfi.experiments.domain.judging.judgement import INTERFERENCE
@@ -144,7 +144,7 @@ class _Open:
         """Those that somebody asked for, and no other."""
         for each in self.exploration.only:
             trial, knowledge = self.trials.get(each), self.exploration.knowledge
-            if knowledge.kills(each):
+            if kills(knowledge, each):
                 self.why[each] = KILLED
             elif trial is None:
                 untried = NOT_TRIED if knowledge.knows(each) else UNKNOWN

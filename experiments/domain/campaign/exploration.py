@@ -42,7 +42,7 @@ from typing import Literal, cast
 from ldfi.experiments.domain.campaign.balance import Balance, carried
 from ldfi.experiments.domain.campaign.doubt import TWICE, witnesses
 from ldfi.experiments.domain.campaign.experience import Experience
-from ldfi.experiments.domain.campaign.knowledge import Knowledge
+from ldfi.experiments.domain.campaign.knowledge import Knowledge, kills, shut_off
 from ldfi.experiments.domain.campaign.lesson import INTERFERENCES, Hypothesis, Lesson
 from ldfi.experiments.domain.campaign.suspicions import suspicions
 from ldfi.experiments.domain.judging.experiment import Purpose
@@ -157,11 +157,11 @@ class Exploration:
 
     def shut_off(self, points: Iterable[str]) -> None:
         """Try nothing at just these points, for a fault there kills a process."""
-        self.knowledge.shut_off(points)
-        kills = self.knowledge.kills
-        self.to_verify = [each for each in self.to_verify if not kills(each)]
-        self._asked = [each for each in self._asked if not kills(each)]
-        self._leads = [each for each in self._leads if not kills(each)]
+        known = self.knowledge
+        shut_off(known, points)
+        self.to_verify = [each for each in self.to_verify if not kills(known, each)]
+        self._asked = [each for each in self._asked if not kills(known, each)]
+        self._leads = [each for each in self._leads if not kills(known, each)]
 
     def plan(self, now: float = math.inf, besides: UnderWay = frozenset()) -> Plan | None:
         """Choose the next experiment; None when nothing is left within the bounds, or what is left
@@ -385,7 +385,7 @@ class Exploration:
             faults
             for faults, state in self.states.items()
             if state == "suspected"
-            and not self.knowledge.kills(faults)
+            and not kills(self.knowledge, faults)
             and self._tries["confirm", faults] < MAX_TRIES
             and self._tries["suspected anew", faults] < REPEATS
             and not (ripe and self.knowledge.superseded_soon(faults))
@@ -419,7 +419,7 @@ class Exploration:
         tried by itself: perhaps more had failed where it seemed to hurt, and the spans were lost.
         """
         state = self.states.get(faults)
-        if self.knowledge.kills(faults):
+        if kills(self.knowledge, faults):
             return None
         if state == "open" and self._tries["confirm", faults] < MAX_TRIES:
             return Plan(faults, "confirm")
@@ -452,7 +452,7 @@ class Exploration:
         if self._purposes["recheck"] >= self.knowledge.settings.rechecks:
             return None
         drawn = self.knowledge.recheck()
-        if drawn is None or self.knowledge.kills(drawn):
+        if drawn is None or kills(self.knowledge, drawn):
             return None
         return Plan(drawn, "recheck")
 

@@ -146,18 +146,9 @@ class Knowledge:
         topology = self.traffic.topology
         points = {each.partition("@")[2] for each in hypothesis if not each.startswith(DOWN)}
         seen = all(point in self.points or topology.knows(point) for point in points)
-        if not seen or not self._spelt_out(hypothesis) or self.kills(hypothesis):
+        if not seen or not self._spelt_out(hypothesis) or kills(self, hypothesis):
             return False
         return self.fold.reaches(hypothesis)
-
-    def kills(self, hypothesis: Hypothesis) -> bool:
-        """Say whether a part of it was seen to kill a process, and nobody has said since that it
-        may be tried again."""
-        if not self.shut:
-            return False
-        domains = self.fold.domains
-        points = (domains.get(each, {each.partition("@")[2]}) for each in hypothesis)
-        return not self.shut.isdisjoint(frozenset[str]().union(*points))
 
     def tries(self, hypothesis: Hypothesis) -> bool:
         """Say whether it may be tried and would be news: neither rejected nor known."""
@@ -234,14 +225,6 @@ class Knowledge:
             self.fold.set_aside(fresh)
         for variable in () if silent else fresh:
             self.fold.explorer.exclude({variable})
-
-    def shut_off(self, points: Iterable[str]) -> None:
-        """Try nothing at just these points from now on: a fault there kills a process."""
-        wanted = frozenset(points)
-        if wanted == self.shut:
-            return
-        self.shut, self._fold, self._grounds = wanted, None, None
-        self.filing.changes += 1
 
     def again(self, lessons: Iterable[Lesson], hurt: Iterable[Hypothesis] = ()) -> Knowledge:
         """Know the same traffic, and these lessons; nothing is left out any more. ``hurt``: what
@@ -337,6 +320,24 @@ class Knowledge:
         injected = self._injected(hypothesis)
         late = {p for p in self._around.given_up if f"delay@{p}" in injected}
         return injected | frozenset(map(self.fold.kinds.gone, late))
+
+
+def kills(known: Knowledge, hypothesis: Hypothesis) -> bool:
+    """Say whether a part of it was seen to kill a process, and nobody has said since that it may be
+    tried again."""
+    if not known.shut:
+        return False
+    domains = known.fold.domains
+    points = (domains.get(each, {each.partition("@")[2]}) for each in hypothesis)
+    return not known.shut.isdisjoint(frozenset[str]().union(*points))
+
+
+def shut_off(known: Knowledge, points: Iterable[str]) -> None:
+    """Try nothing at just these points from now on: a fault there kills a process."""
+    wanted = frozenset(points)
+    if wanted != known.shut:
+        known.shut, known._fold, known._grounds = wanted, None, None
+        known.filing.changes += 1
 
 
 def _hypothesis(faults: Iterable[object]) -> Hypothesis:

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from ldfi.experiments.domain.judging.bystanders import Spread
-from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
+from ldfi.experiments.domain.judging.experiment import Experiment, Purpose, killed_by
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.native import gone
@@ -185,7 +185,7 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
         implications=implications,
         purpose=experiment.purpose,
         spread=experiment.bystanders.spread() if interference else "",
-        killed=experiment.killed,
+        killed=killed_by(experiment),
     )
 
 

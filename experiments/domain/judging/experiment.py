@@ -248,22 +248,6 @@ class Experiment:
         self.cut += arm == "treatment"
         self.instances.settle(trace_id, died)
 
-    @property
-    def killed_at(self) -> frozenset[str]:
-        """At which points its fault killed a process."""
-        return frozenset[str]().union(*self.instances.killed().values())
-
-    @property
-    def killed(self) -> frozenset[str]:
-        """Which of its hypothesis killed a process, as far as one can tell; empty where none did.
-
-        Where a system was down as a whole, the faults instead.
-        """
-        points = self.killed_at
-        named = {each for each in self.hypothesis if each.partition("@")[2] in points}
-        rest = points - {each.partition("@")[2] for each in named}
-        return frozenset({*named, *(str(each) for each in self.faults if each.point in rest)})
-
     def count(self, totals: Counts) -> None:
         """Take in what somebody else has counted so far in both arms (``settings.promql``).
 
@@ -316,7 +300,7 @@ class Experiment:
             return False
         control = self.arms["control"]
         _release(self.order, self.arms, now)
-        if self.killed:
+        if self.instances.killed():
             return self.stop(KILLED, now)
         if exceeds(control.failures, max(control.total, self.controls), self.settings.guardrail):
             return self.abort(f"{control.rate():.0%} of control devices saw failures", now)
@@ -368,7 +352,7 @@ class Experiment:
         if self.instances.awaited(now):
             return False
         self.ended_at = now
-        if self._aborting and not self.killed:
+        if self._aborting and not self.instances.killed():
             self.state = "aborted"
             return True
         _release(self.order, self.arms, math.inf)
@@ -408,7 +392,7 @@ class Experiment:
             hurt=self.bystanders.hurt,
             silent=None if counted else silence(heard, self.settings.delta, told),
             fallen=self.reach.fallen() if told == "tolerated" else None,
-            killed=in_words(self.instances.killed()) if self.killed else None,
+            killed=in_words(self.instances.killed()),
         )
         verdict, self.reason, self.overruled = judge(told, self.reason, context)
         return verdict
@@ -431,6 +415,15 @@ class Experiment:
 
     def _thresholds(self) -> Thresholds:
         return replace(self.settings, alpha_harmful=self.alpha)
+
+
+def killed_by(experiment: Experiment) -> frozenset[str]:
+    """Return what of an experiment's hypothesis killed a process, as far as one can tell; empty
+    where nothing did. Where a system was down as a whole, the faults instead."""
+    points = experiment.instances.points()
+    named = {each for each in experiment.hypothesis if each.partition("@")[2] in points}
+    rest = points - {each.partition("@")[2] for each in named}
+    return frozenset({*named, *(str(each) for each in experiment.faults if each.point in rest)})
 
 
 def _missed(experiment: Experiment) -> str:

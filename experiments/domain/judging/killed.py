@@ -19,7 +19,7 @@ lets nobody else in.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -79,10 +79,16 @@ class Instances:
             for service in sorted({each.service for each in treated})
         }
 
+    def points(self) -> frozenset[str]:
+        """Return the points at which processes were killed."""
+        return frozenset[str]().union(*self.killed().values())
+
     def _lives(self, death: Death) -> bool:
         return self._heard.get(death.mark.instance, 0) > death.at + LATER
 
 
-def in_words(killed: dict[str, frozenset[str]]) -> str:
-    """Say it to people."""
+def in_words(killed: Mapping[str, frozenset[str]]) -> str | None:
+    """Say it to people; None where nothing was killed."""
+    if not killed:
+        return None
     return f"{KILLED}: {', '.join(killed)} told of nothing after the fault was about to fire"

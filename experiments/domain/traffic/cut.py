@@ -9,7 +9,7 @@ from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.span import Trace
 
 
-class Cut(NamedTuple):
+class CutRequest(NamedTuple):
     """``died``: processes, as far as what is there of the trace tells."""
 
     experiment: str
@@ -18,7 +18,7 @@ class Cut(NamedTuple):
     died: tuple[Death, ...] = ()
 
 
-def cut_of(trace: Trace, lineage: Lineage | None) -> Cut | None:
+def cut_of(trace: Trace, lineage: Lineage | None) -> CutRequest | None:
     """Return what is left of a request under experiment; None where it was under none. Where not
     even the edge has told of it, the marks say so."""
     experiment, arm = (lineage.experiment, lineage.arm) if lineage is not None else ("", "")
@@ -26,4 +26,4 @@ def cut_of(trace: Trace, lineage: Lineage | None) -> Cut | None:
         experiment, arm = mark.experiment, mark.arm
     if not experiment:
         return None
-    return Cut(experiment, arm, trace.trace_id, tuple(deaths(trace.spans)))
+    return CutRequest(experiment, arm, trace.trace_id, tuple(deaths(trace.spans)))

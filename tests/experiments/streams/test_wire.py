@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 
-from ldfi.experiments.domain.traffic.cut import Cut
+from ldfi.experiments.domain.traffic.cut import CutRequest
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.errors import UnreadableMessage
 from ldfi.experiments.streams import wire
@@ -195,14 +195,14 @@ def _tree(lineage: Lineage) -> list[tuple[str, str, bool, int, int]]:
 def test_a_report_of_an_injector_is_read_back_and_nothing_else_is_one() -> None:
     report = "1 python/0.2.0 库存服务>http:*"
     assert read_report(write_report(report)) == report
-    assert read_report(write_cut(Cut("e1", "treatment", "t1"))) is None
+    assert read_report(write_cut(CutRequest("e1", "treatment", "t1"))) is None
     assert read_report(b'{"reach":') is None
 
 
 def test_what_is_told_of_processes_is_read_back() -> None:
     mark = Mark("treatment", "e1", "5f1c", "refused", "库存服务>http:GET:b/c d")
     died = (Death("库存服务", mark, 17),)
-    for cut in (Cut("e1", "control", "t1"), Cut("e1", "treatment", "t1", died)):
+    for cut in (CutRequest("e1", "control", "t1"), CutRequest("e1", "treatment", "t1", died)):
         assert read_cut(write_cut(cut), "t1") == cut
     assert read_mark(write_mark(mark, 17)) == (mark, 17)
     assert read_told(write_told("e1", died)) == ("e1", died)
