@@ -73,6 +73,9 @@ class Lesson:
     degraded: bool = False
     lead: frozenset[str] = frozenset()
     killed: frozenset[str] = frozenset()
+    outlasted: float = 0.0
+    """Of an inconclusive one: the longest request that went on when its failure context may have
+    run out, in seconds; 0 where that is not why."""
     rules: int = RULES
     """Those by which it was drawn."""
     times: int = 1
@@ -110,6 +113,7 @@ class Lesson:
             "degraded": self.degraded,
             "lead": sorted(self.lead),
             **({"killed": sorted(self.killed)} if self.killed else {}),
+            **({"outlasted": self.outlasted} if self.outlasted else {}),
             "rules": self.rules,
             **({"times": self.times} if self.times > 1 else {}),
             **({"proof": dict(self.proof)} if self.proof is not None else {}),
@@ -146,6 +150,7 @@ class Lesson:
             degraded=data.get("degraded", False),
             lead=frozenset(data.get("lead", ())),
             killed=frozenset(data.get("killed", ())),
+            outlasted=data.get("outlasted", 0.0),
             rules=data.get("rules", 1),
             times=data.get("times", 1),
             proof=data.get("proof"),
@@ -178,6 +183,7 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
     if experiment.verdict == "harmful":
         return _harm(experiment, usual_support, implications)
     interference = experiment.overruled == "bystanders"
+    hasty = experiment.overruled == "patience"
     return Lesson(
         injected,
         succeeded=None,
@@ -186,6 +192,7 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
         purpose=experiment.purpose,
         spread=experiment.bystanders.spread() if interference else "",
         killed=killed_by(experiment),
+        outlasted=max(experiment.outlasted.values(), default=0.0) if hasty else 0.0,
     )
 
 
