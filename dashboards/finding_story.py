@@ -20,6 +20,7 @@ TARGET = "https://staging.example.com"
 NAMES: Mapping[Tracker, str] = {"github": "GitHub", "gitlab": "GitLab", "jira": "Jira"}
 
 TITLES = {
+    "killed": "{} loses a process for everybody",
     "suspected": "{} may hurt users",
     "fixed": "{} hurt users, and is fixed",
     "refuted": "{} does not hurt users after all",
@@ -29,6 +30,10 @@ TITLES = {
 BESIDE = "Others failed beside {}"
 """Of a finding that an earlier version made of interference."""
 MEANINGS = {
+    "killed": (
+        "One request was enough: a process was about to see the failure, and was not heard of "
+        "again. Nobody tries that again until a person has it tried."
+    ),
     "suspected": "An experiment hurt. A second one has yet to confirm it.",
     "open": "Confirmed: users are hurt when this happens. Nobody has said yet that they know.",
     "acknowledged": "Confirmed, and somebody knows of it.",

@@ -61,6 +61,11 @@ def acts(
 def _of_findings(findings: Sequence[FindingRow], called: Called) -> Iterator[Act]:
     for state, one, many in (
         (
+            "killed",
+            "knows that a failure kills a process, met by {}",
+            "knows of {} failures that kill a process",
+        ),
+        (
             "regressed",
             "has looked at what was fixed on {} and hurts again",
             "has looked at {} findings that were fixed and hurt again",

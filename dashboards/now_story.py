@@ -20,7 +20,7 @@ from ldfi.experiments.analyze.phrases import said_together
 from ldfi.experiments.api.service import live_experiments
 from ldfi.experiments.api.was_it_us import LAST, live_exposure, with_live
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.domain.campaign.lifecycle import HURTING, FindingState
+from ldfi.experiments.domain.campaign.lifecycle import SERIOUS, FindingState
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.injected import Exposure, Injected
 from ldfi.experiments.repairs.advice import sentence
@@ -173,7 +173,7 @@ def _titled(injected: Injected, callees_of: CalleesOf) -> str:
 
 
 def _findings(session: Session) -> list[FindingRow]:
-    query = select(FindingRow).where(FindingRow.state.in_([*HURTING, "suspected"]))
+    query = select(FindingRow).where(FindingRow.state.in_([*SERIOUS, "suspected"]))
     return list(session.scalars(query.order_by(FindingRow.found_at.desc()).limit(FINDINGS)))
 
 

@@ -13,12 +13,12 @@ from urllib.parse import urlencode
 from ldfi.dashboards.words import age
 from ldfi.dashboards.worst import severity, share_of
 from ldfi.experiments.api.repairs import Explained
-from ldfi.experiments.domain.campaign.lifecycle import HURTING, FindingState
+from ldfi.experiments.domain.campaign.lifecycle import SERIOUS, FindingState
 from ldfi.experiments.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.experiments.store.schema import FindingRow
 from ldfi.kinds import outlasted
 
-NEEDS: Final = frozenset({"open", "regressed", "suspected"})
+NEEDS: Final = frozenset({"killed", "open", "regressed", "suspected"})
 """States in which a finding waits for somebody."""
 
 NEW: Final = 7 * 86_400.0
@@ -43,6 +43,7 @@ GROUPED: Final[Mapping[Grouping, str]] = {
 STATES: Final[Mapping[Which | None, str]] = {
     None: "Needs somebody",
     "new": "New",
+    "killed": "Killed the process",
     "open": "Open",
     "regressed": "Back again",
     "suspected": "Suspected",
@@ -218,7 +219,7 @@ def _is(row: FindingRow, which: Which | None, now: float) -> bool:
     if which == "new":
         return row.state == "open" and now - row.found_at < NEW
     if which == "hurting":
-        return row.state in HURTING
+        return row.state in SERIOUS
     return which in {"all", row.state}
 
 
@@ -234,7 +235,7 @@ def _row(explained: Explained, rates: Mapping[str, float], now: float) -> Row:
         takes=_takes(row.faults),
         age=age(now - row.found_at),
         state=state,
-        tone="bad" if new or row.state == "regressed" else calm,
+        tone="bad" if new or row.state in {"regressed", "killed"} else calm,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ldfi.experiments.domain.campaign.lifecycle import HURTING
+from ldfi.experiments.domain.campaign.lifecycle import SERIOUS
 from ldfi.experiments.store.schema import FindingRow
 
 SHOWN: Final = 3
@@ -30,8 +30,9 @@ class Weakness:
 
 
 def ranked(findings: Iterable[FindingRow], rates: Mapping[str, float]) -> list[Weakness]:
-    """Rank what hurts: fewer failures first, then the larger share of all requests."""
-    hurting = [row for row in findings if row.state in HURTING]
+    """Rank what hurts: what killed a process first, then fewer failures, then the larger share of
+    all requests."""
+    hurting = [row for row in findings if row.state in SERIOUS]
     found = [Weakness(row, share_of(row.request_class, rates)) for row in hurting]
     return sorted(found, key=lambda each: severity(each.finding, each.share))
 
@@ -42,6 +43,7 @@ def share_of(request_class: str, rates: Mapping[str, float]) -> float | None:
     return rates.get(request_class, 0.0) / total if total else None
 
 
-def severity(finding: FindingRow, share: float | None) -> tuple[int, float, float, str]:
-    """Order findings by whom they hurt, the worst first."""
-    return (len(finding.faults), -(share or 0.0), finding.found_at, finding.id)
+def severity(finding: FindingRow, share: float | None) -> tuple[bool, int, float, float, str]:
+    """Order findings by whom they hurt, the worst first: a process is lost to everybody."""
+    spares = finding.state != "killed"
+    return (spares, len(finding.faults), -(share or 0.0), finding.found_at, finding.id)

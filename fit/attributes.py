@@ -54,5 +54,10 @@ REACH: Final = "fit.reach"
 """On a span by the same name, which is a trace of its own and no request: what an injector can
 reach (:mod:`ldfi.fit.reach`)."""
 
+MARK: Final = "fit.mark"
+"""On a span by the same name, below the call by which a request under experiment came into a
+process: what is about to fire, or would (:mod:`ldfi.fit.mark`). It leaves before the fault takes
+effect, for that may end the process."""
+
 EVENT: Final = "fit.fault"
 """Name of the span event that marks the instant of injection."""

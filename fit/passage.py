@@ -32,7 +32,7 @@ from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, StatusCode
 
-from ldfi.fit import attributes, request, runtime
+from ldfi.fit import attributes, marking, request, runtime
 from ldfi.fit.context import ENTRY, FailureContext, Injection
 from ldfi.fit.delay import hang, hang_async
 from ldfi.fit.native import native
@@ -247,10 +247,18 @@ def _strikes(hit: _Hit) -> bool:
     if injection.first and not _occurrences.admits(trace_id, hit.name, injection.first):
         span.set_attribute(attributes.LET_THROUGH, True)
         return False
+    _leave_mark(hit)
     if hit.context.arm == "control":
         span.set_attribute(attributes.WOULD_FIRE, injection.kind)
         return False
     return True
+
+
+def _leave_mark(hit: _Hit) -> None:
+    """Have it leave the process that something is about to fire here; a witness sees it anyway."""
+    active = runtime.active()
+    if active is not None and active.witness is None:
+        marking.leave(hit.context.arm, hit.context.experiment, hit.injection.kind, hit.name)
 
 
 def _prove(hit: _Hit) -> None:

@@ -27,6 +27,11 @@ def note(around: Span) -> None:
         _request.set(around)
 
 
+def serving() -> Any:
+    """Return the span of the request that this code works for; None where nobody knows."""
+    return _request.get()
+
+
 def over(call: Span) -> bool:
     """Tell whether the request that a call belongs to has ended; False where nobody knows."""
     request = _request.get()

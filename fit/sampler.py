@@ -19,7 +19,7 @@ from opentelemetry.trace import Link, SpanKind
 from opentelemetry.trace.span import TraceState
 
 from ldfi.fit import arrival, attributes, request, runtime
-from ldfi.fit.attributes import REACH
+from ldfi.fit.attributes import MARK, REACH
 from ldfi.fit.context import ENTRY
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Sampler(SdkSampler):
             parent_context, trace_id, name, kind, attributes, links, trace_state
         )
         try:
-            if REACH in (attributes or {}):
+            if attributes and (REACH in attributes or MARK in attributes):
                 return _kept(result, attributes, {})
             marks = _marks(parent_context)
             edge = _at_the_edge(parent_context) if kind is SpanKind.SERVER else {}

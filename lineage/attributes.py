@@ -127,6 +127,7 @@ _BOTH: Final[_Table] = {
     "experiment": (plain, (fit.EXPERIMENT,)),
     "arm": (plain, (fit.ARM,)),
     "reach": (plain, (fit.REACH,)),
+    "mark": (plain, (fit.MARK,)),
 }
 _ASKED: Final[_Table] = {
     "url": (template_url, ("url.full", "http.url")),

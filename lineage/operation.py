@@ -83,6 +83,12 @@ class Operation:
         return next((value for name, value in self.fields if name == "reach"), "")
 
     @property
+    def mark(self) -> str:
+        """What is about to fire in this process, or would (:mod:`ldfi.fit.mark`); empty on every
+        span but those that say just that."""
+        return next((value for name, value in self.fields if name == "mark"), "")
+
+    @property
     def code(self) -> str:
         """Where in the code it is made: ``src/play.py:41 (start)``, as far as the span says
         (https://opentelemetry.io/docs/specs/semconv/code/)."""

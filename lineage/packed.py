@@ -31,12 +31,12 @@ def spans_of(rows: Iterable[Any]) -> list[Span]:
 
 def traits(what: Operation) -> int:
     """Tell what the extension asks of an operation, as bits: it serves, a request may enter at it,
-    it may be detached or a fault of ours was carried out in it (somebody has to look at such a
-    trace), it is a call of a point that may be answered, it announces calls."""
+    somebody has to look at its trace (it may be detached, a fault of ours was carried out in it, or
+    is about to be), it is a call of a point that may be answered, it announces calls."""
     said = (
         what.serves,
         what.kind == "server",
-        what.detached or bool(what.fired),
+        what.detached or bool(what.fired) or bool(what.mark),
         what.kind in _CALLING and what.point is not None,
         calls_inside(what) > 0,
     )

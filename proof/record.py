@@ -17,9 +17,10 @@ from ldfi.proof.errors import Unreadable
 from ldfi.proof.fields import Fields, text, wholes
 from ldfi.proof.statistics import LETTERS, JudgingRule, Look
 
-Overruled = Literal["bystanders", "nothing fired", "silence", "reach", "patience"]
+Overruled = Literal["bystanders", "nothing fired", "silence", "reach", "patience", "killed"]
 """Why the verdict is not what the tests say: others were hurt (*interference*); nothing fired; too
-many never reported; requests stopped reaching the point; they outlasted their failure contexts."""
+many never reported; requests stopped reaching the point; they outlasted their failure contexts; a
+process seems to have died of it."""
 
 ProofSlot = Literal["alone", "first", "second"]
 """Whether it proves by itself, or is one of two that do so together."""

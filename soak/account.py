@@ -25,7 +25,7 @@ from ldfi.experiments.store import classes
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.experiments.streams.stream import Topics
-from ldfi.experiments.streams.wire import read_cut
+from ldfi.experiments.streams.wire import read_cut, read_mark, read_told
 from ldfi.fit import attributes
 from soak.record import Record
 
@@ -103,7 +103,7 @@ def in_kafka(address: str, topics: Topics) -> dict[str, Logged]:
             if message.topic == topics.spans:
                 _take_spans(found, message.value)
             elif message.topic == topics.observations:
-                if read_cut(message.value) is not None:
+                if any(read(message.value) for read in (read_cut, read_mark, read_told)):
                     continue  # no observation
                 logged = found[message.key.decode()]
                 logged.observed = min(logged.observed, message.timestamp / 1000)

@@ -26,7 +26,7 @@ from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.api.views import ClassView, ExperimentView
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.domain.campaign.lifecycle import HURTING
+from ldfi.experiments.domain.campaign.lifecycle import SERIOUS
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.errors import NotFound
@@ -57,7 +57,7 @@ async def listing(
     known.sort(key=lambda each: (-each.rate(now), each.name))
     query = (
         select(FindingRow.request_class, func.count())
-        .where(FindingRow.state.in_(HURTING))
+        .where(FindingRow.state.in_(SERIOUS))
         .group_by(FindingRow.request_class)
     )
     with db.read() as session:
@@ -91,7 +91,7 @@ async def show(name: str, request: Request, engine: Running, db: Db, _caller: Vi
         evidence = evidence_kept(request).of(session, known)
         newest = session.scalars(found.order_by(FindingRow.found_at.desc()).limit(NEWEST))
         weak = [Weakness(row, None) for row in newest]
-        weak.sort(key=lambda each: (each.finding.state not in HURTING, severity(each.finding, 0)))
+        weak.sort(key=lambda each: (each.finding.state not in SERIOUS, severity(each.finding, 0)))
         findings = hurting(session, weak, callees(engine), called_of(request))
         experiments = [ExperimentView.of(row) for row in session.scalars(tried.limit(NEWEST))]
         changes = list(session.scalars(done.order_by(AuditRow.id.desc()).limit(NEWEST)))

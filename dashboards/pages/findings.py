@@ -25,7 +25,7 @@ from ldfi.experiments.api.new_campaign import Bounded
 from ldfi.experiments.api.repairs import Explained, called_of, explained, owners_of
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.domain.campaign.lifecycle import HURTING
+from ldfi.experiments.domain.campaign.lifecycle import SERIOUS
 from ldfi.experiments.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.experiments.repairs.owners import Owners
 from ldfi.experiments.store import findings
@@ -146,7 +146,7 @@ def _page(request: Request, story: FindingStory, status: int = 200, problem: str
         status,
         story=story,
         problem=problem,
-        hurting=story.finding.state in HURTING,
+        hurting=story.finding.state in SERIOUS,
         trace_url=request.app.state.trace_url,
         base="",
     )

@@ -49,7 +49,10 @@ class ClassProgress(View):
             version=exploration.version,
             finished=exploration.finished,
             open=exploration.knowledge.open,
-            findings=[sorted(faults) for faults, _ in exploration.knowledge.findings()],
+            findings=[
+                *map(sorted, exploration.killed),
+                *(sorted(faults) for faults, _ in exploration.knowledge.findings()),
+            ],
             waiting=campaign.waiting.get(name),
             running=None if running is None else ExperimentView.live(running, campaign),
         )
@@ -256,7 +259,7 @@ class FindingView(View):
     id: str
     request_class: str = Field(examples=["GET /boot"])
     faults: list[str] = Field(examples=[["error@api>http:GET:playlist/*"]])
-    state: str = Field(examples=["open", "acknowledged", "fixed", "regressed", "suspected"])
+    state: str = Field(examples=["open", "acknowledged", "fixed", "suspected", "killed"])
     found_at: float
     verified_at: float | None
     campaign_id: str

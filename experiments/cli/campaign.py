@@ -59,7 +59,7 @@ OPTIONS: Final = {
 }
 """The settings that have an option of their own, as ``--help`` shows them; --set has the others."""
 
-HURTING = ("open", "regressed")
+HURTING = ("killed", "open", "regressed")
 """States of a finding that hurts and that nobody has acknowledged."""
 
 

@@ -184,9 +184,9 @@ def left_open(campaign: dict[str, Any]) -> bool:
 
 
 def finding_table(findings: list[dict[str, Any]], called: Called = BY_THEIR_NAMES) -> Table:
-    """List findings, each with its faults below one another."""
+    """List findings, each with its faults below one another; first what killed a process."""
     table = columns("finding", "state", "found (UTC)", "request class", "faults together", whole=3)
-    for each in findings:
+    for each in sorted(findings, key=lambda each: each["state"] != "killed"):
         faults = "\n".join(each["faults"])
         found = when(each["found_at"])
         name = called.name(each["request_class"])

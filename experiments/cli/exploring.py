@@ -118,6 +118,7 @@ class CommandRuns:
             *(not error, shown.lineage, error, asked, False, errors, problem),
             began=start / 1e9,
             ended=end / 1e9,
+            died=shown.died,
         )
         return run, shown.passing
 

@@ -53,7 +53,7 @@ def list_findings(
     state: Annotated[
         str | None,
         typer.Option(
-            help="suspected, open, acknowledged, fixed, regressed, refuted or superseded."
+            help="killed, suspected, open, acknowledged, fixed, regressed, refuted or superseded."
         ),
     ] = None,
     request_class: Annotated[str | None, typer.Option("--class", help="Of this class.")] = None,
@@ -66,7 +66,7 @@ def list_findings(
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
-    """List findings, newest first: the minimal failing sets."""
+    """List findings, newest first, of each page those that killed a process before the others."""
     wanted = {"state": state, "request_class": request_class}
     if campaign:
         with connected(url, token) as client:

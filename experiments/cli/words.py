@@ -9,6 +9,7 @@ from typing import Any, Final
 from rich.text import Text
 
 STYLES: Final = {
+    "killed": "bold red",
     "harmful": "bold red",
     "open": "bold red",
     "regressed": "bold red",

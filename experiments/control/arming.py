@@ -65,6 +65,12 @@ class Arming:
     def attempt(self, campaign: Campaign, experiment: Experiment, now: float) -> None:
         """Arm an experiment, unless a guard objects: then its class waits, or it itself does."""
         began = tracing.clock()
+        unsure = self._state.unsure(experiment)
+        for _, other in self._state.active() if unsure else ():
+            if unsure & {fault.point for fault in other.faults}:
+                _hold(campaign, experiment, now)
+                return
+        experiment.unsure = bool(unsure)
         until = now + self._lease + (experiment.settings.patience or 0.0)
         order = self._order(campaign, experiment, until, now)
         try:
@@ -162,6 +168,14 @@ def _refuse(campaign: Campaign, experiment: Experiment, refused: Refused, now: f
         retry_at = now + (SPENT_SECONDS if refused.spent else RETRY_SECONDS)
         campaign.hold(experiment, refused.reason, retry_at, all_classes=refused.spent)
         campaign.spent = refused.for_good and not campaign.running
+
+
+def _hold(campaign: Campaign, experiment: Experiment, now: float) -> None:
+    """Have it wait for another one, which is the first to try a fault there: it may kill the
+    process."""
+    if experiment.state == "proposed":
+        reason = "another experiment is the first to try a fault at one of its points"
+        campaign.hold(experiment, reason, now + RETRY_SECONDS)
 
 
 def _look_before(experiment: Experiment, traffic: Traffic, now: float) -> None:

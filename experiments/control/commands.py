@@ -36,7 +36,8 @@ class Commands:
             raise Halted(f"everything is halted ({self._state.halted}); run `ldfi resume` first")
         state = self._state
         protected = state.limits.protected_points
-        campaign = Campaign(new_id(), definition, new_id, protected, state.fdr, state.injectors)
+        shared = state.fdr, state.injectors, state.closed
+        campaign = Campaign(new_id(), definition, new_id, protected, *shared)
         if definition.schedule is None:
             campaign.begin_run(now)
         else:

@@ -28,6 +28,7 @@ from ldfi.experiments.domain.gates.present import Present
 from ldfi.experiments.domain.gates.waits import ServiceTimes
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
+from ldfi.experiments.domain.traffic.cut import cut_of
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.observation import Join, Observation, Outcome
 from ldfi.experiments.domain.traffic.root_outcome import root_outcome
@@ -40,6 +41,7 @@ from ldfi.fit.poll import ARMED_WAIT_SECONDS
 from ldfi.fit.reach import InjectorReport
 from ldfi.lineage.assembly import FATES, Assembler, concerns
 from ldfi.lineage.expectations import Expectations
+from ldfi.lineage.killed import deaths, marks
 from ldfi.lineage.lineage import learn, learn_in_full, unusable
 from ldfi.lineage.span import Span, Trace
 from ldfi.lineage.unfinished import so_far
@@ -151,6 +153,8 @@ class Engine:
         """Spans have arrived, in any order."""
         spans = list(spans)
         self.spans += len(spans)
+        for span, mark in marks(spans):
+            self.scheduler.mark(span.trace_id, mark, span.start, now)
         late = self._assembler.add(spans, now)
         for trace_id in {span[0] for span in late}:
             mine = [span for span in late if span[0] == trace_id]
@@ -248,9 +252,14 @@ class Engine:
         if lineage is None or reason:
             self.dropped[reason] += 1
             self._join.give_up(trace.trace_id, now)
-            if lineage is not None and lineage.experiment:
-                self.scheduler.lose(lineage.experiment, lineage.arm)
-        elif self.outcomes_from == "root":
+            cut = cut_of(trace, lineage)
+            if cut is not None:
+                self.scheduler.lose(*cut)
+            return
+        if lineage.experiment:
+            told = lineage.experiment, trace.trace_id, deaths(trace.spans)
+            self.scheduler.settle(*told)
+        if self.outcomes_from == "root":
             self._route(Observation(lineage, root_outcome(lineage)), now)
         else:
             self._route(self._join.add_lineage(lineage, now), now)

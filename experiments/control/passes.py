@@ -78,6 +78,8 @@ class Passes:
             out = self._board[experiment.id].out_of_force(now)
             if room and experiment.settle(now, disarmed=out, traces=self._state.traces):
                 room -= 1
+                if experiment.used and not experiment.instances.killed():
+                    self._state.outlived |= {fault.point for fault in experiment.faults}
                 self._record.end(campaign, experiment, now)
                 self._state.next_pass = now
 

@@ -21,7 +21,7 @@ from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
-from ldfi.experiments.store import campaigns, classes, experiments, switches
+from ldfi.experiments.store import campaigns, classes, experiments, findings, switches
 from ldfi.experiments.store.database import SERVICE, Database, unless_unwritable
 from ldfi.experiments.telemetry import tracing
 
@@ -167,11 +167,22 @@ class Record:
                 experiments.end(change, experiment, each.spent, None)
             if known is not None and each.lesson is not None:
                 classes.save(change, experiment.request_class, known.version, known.to_json())
+        if each.lesson is not None and each.lesson.succeeded:
+            self._open_again(each.campaign, each.lesson)
         self._endings.popleft()
         self._board.forget(experiment.id)
         late = _Late(each.campaign, experiment, now + LATE_SECONDS, len(experiment.hurt))
         self._late.append(late)
         tracing.tell("end", experiment, each.began)
+
+    def _open_again(self, campaign: Campaign, lesson: Lesson) -> None:
+        """Let be tried again what killed a process once, and was survived now."""
+        tried = {fault.partition("@")[2] for fault in lesson.injected} & campaign.closed.keys()
+        if tried:
+            with self._db.read() as session:
+                closed = findings.closed(session)
+            for point in tried - closed.keys():
+                del campaign.closed[point]
 
     def recount(self, now: float) -> None:
         """Write who was hurt by experiments that are long over, and count no more for them."""

@@ -11,6 +11,7 @@ that is not on record with a lease; when keeping the record fails, the board is 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ldfi.experiments.control.above import Above
@@ -30,6 +31,8 @@ from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.store.database import Database
+from ldfi.fit.mark import Mark
+from ldfi.lineage.killed import Death
 
 PASS_SECONDS = 0.5
 """How often the campaigns are asked what to try next."""
@@ -85,6 +88,8 @@ class Scheduler:
             if experiment is not None:
                 shown = observation.lineage.fired | observation.lineage.would_fire
                 self.state.injectors.prove(shown, now)
+                fired = observation.lineage.fired
+                self.state.outlived.update(each.partition("@")[2] for each in fired)
                 self.state.late += experiment.over
                 return True
         return False
@@ -102,11 +107,25 @@ class Scheduler:
         state.steps.pass_by(observation, known, state.windows, now)
         return state.nearby.pass_by(observation, known, now)
 
-    def lose(self, experiment_id: str, arm: str) -> None:
+    def mark(self, trace_id: str, mark: Mark, at: int, now: float) -> None:
+        """Take in that a fault is about to fire, or would. ``at``: nanoseconds of that process."""
+        for _, experiment in self.state.active():
+            if experiment.id == mark.experiment:
+                experiment.instances.mark(trace_id, mark, at, now)
+
+    def settle(self, experiment_id: str, trace_id: str, died: Iterable[Death]) -> None:
+        """Take in which processes died under a request, now that its trace is whole."""
+        for _, experiment in self.state.active():
+            if experiment.id == experiment_id:
+                experiment.instances.settle(trace_id, died)
+
+    def lose(
+        self, experiment_id: str, arm: str, trace_id: str = "", died: Iterable[Death] = ()
+    ) -> None:
         """Note that the trace of a request under experiment had a hole."""
         for _, experiment in self.state.active():
             if experiment.id == experiment_id:
-                experiment.lose(arm)
+                experiment.lose(arm, trace_id, died)
 
     def advance(self, now: float) -> None:
         """Move everything on by one step. Raises what the database raises."""

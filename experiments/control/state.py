@@ -40,6 +40,9 @@ class State:
     count for its members only (scheduler). ``nearby``: experiments that others may feel (arming
     adds them, the scheduler takes them away). ``steps``: of upgrades, watched (scheduler).
     ``injectors``: who can make which calls fail (the engine; the scheduler, of what has fired).
+    ``closed``: points at which a fault has killed a process, with the campaign in which it did
+    (campaigns; the switch reads them). ``outlived``: points at which a fault has fired and its
+    process has told of it (scheduler), or something was tried and nothing died (passes).
     ``traces``: seconds that a trace may take until it is whole.
     """
 
@@ -55,6 +58,8 @@ class State:
     nearby: Nearby = field(default_factory=Nearby)
     steps: WatchedSteps = field(default_factory=WatchedSteps)
     injectors: Injectors = field(default_factory=Injectors)
+    closed: dict[str, str] = field(default_factory=dict)
+    outlived: set[str] = field(default_factory=set)
     traces: float = 0.0
     above: Above = field(default_factory=Above)
 
@@ -86,6 +91,10 @@ class State:
                 if experiment.id == experiment_id:
                     return campaign, experiment
         raise NotFound(f"there is no experiment {experiment_id!r} that still runs")
+
+    def unsure(self, experiment: Experiment) -> frozenset[str]:
+        """Return its points at which nobody has seen yet whether a fault kills the process."""
+        return frozenset(fault.point for fault in experiment.faults) - self.outlived
 
     def facts(self, campaign: Campaign, now: float) -> Facts:
         """Return what the guards have to know of a campaign, whatever its classes."""

@@ -13,7 +13,7 @@ from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.control.state import State, new_id
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
-from ldfi.experiments.store import campaigns, experiments, maintenance, switches
+from ldfi.experiments.store import campaigns, experiments, findings, maintenance, switches
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry.clock import Jump
 
@@ -114,13 +114,15 @@ class Switch:
 
     def _read_campaigns(self, session: Session) -> None:
         here, fdr = self._state.campaigns, self._state.fdr
+        self._state.closed |= findings.closed(session)
         if not fdr.tested:
             fdr.tested, fdr.discoveries = experiments.levels(session)
         for row in campaigns.live(session):
             if row.id not in here:
                 asked = campaigns.definition_from_json(row.definition)
                 protected = self._state.limits.protected_points
-                empty = Campaign(row.id, asked, new_id, protected, fdr, self._state.injectors)
+                shared = fdr, self._state.injectors, self._state.closed
+                empty = Campaign(row.id, asked, new_id, protected, *shared)
                 here[row.id] = restored(session, row, self._catalogue, empty)
 
     def _abort_all(self, reason: str, now: float) -> None:

@@ -13,6 +13,7 @@ from ldfi.experiments.elsewhere.requests import Sent, lineage_of, unanswered
 from ldfi.experiments.elsewhere.shown import TO_SET, RunShown
 from ldfi.experiments.elsewhere.stamp import SharedKeys, Stamp
 from ldfi.fit.faults import Fault
+from ldfi.lineage.killed import deaths
 from ldfi.lineage.lineage import unusable
 from ldfi.lineage.span import Span
 
@@ -68,6 +69,9 @@ class Elsewhere:
         seen, ``sent``: its own requests to services elsewhere."""
         trace = self.collector.whole(trace_id, own)
         lineage = lineage_of(trace, {each.span_id for each in sent})
+        died = tuple(deaths(trace.spans))
+        if died:  # whatever else the trace lacks: another try would kill the next
+            return RunShown(lineage, died=died)
         if sent and len(unanswered(trace, sent)) == len(sent):
             answered = next((each for each in sent if each.status), None)
             if answered is None:

@@ -16,6 +16,7 @@ from ldfi.experiments.domain.campaign.exploration import Exploration, Plan
 from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
+from ldfi.experiments.domain.judging.killed import KILLED
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
@@ -31,6 +32,7 @@ from ldfi.kinds import FaultKind
 from ldfi.lineage.asked import as_asked
 from ldfi.lineage.blame import blame
 from ldfi.lineage.digest import digest
+from ldfi.lineage.killed import Death
 from ldfi.lineage.lineage import Lineage
 from ldfi.proof.outcome import OutcomeRecord
 from ldfi.proof.record import Rested
@@ -98,6 +100,8 @@ class Explored:
     """Why no run could be taken from an earlier exploration, where somebody asked for that."""
     unexplained: int = 0
     """Runs that failed although no fault had fired."""
+    killed: dict[frozenset[str], str] = field(default_factory=dict)
+    """What has killed a process, with its service: each was tried once."""
     points: list[str] = field(default_factory=list)
     good: Run | None = None
     records: list[OutcomeRecord] = field(default_factory=list)
@@ -295,7 +299,9 @@ class _Search:
         self._learn_of(begun.plan, begun.faults, made, kept=False)
 
     def _learn_of(self, plan: Plan, injected: tuple[Fault, ...], run: Run, *, kept: bool) -> None:
-        if run.unseen:
+        if run.died:
+            run = replace(run, passed=None, error=self._lost(plan, injected, run.died))
+        elif run.unseen:
             self._unseen = run.unseen
             run = replace(run, passed=None)
         elif ignored := _ignored(injected, run.lineage) - self._fired:
@@ -312,6 +318,16 @@ class _Search:
         records.append(replace(record, kept=kept))
         self._exploration.learn(replace(lesson, proof=records[-1].proof()))
 
+    def _lost(self, plan: Plan, injected: tuple[Fault, ...], died: tuple[Death, ...]) -> str:
+        """Try nothing more where a process was killed; say which one was."""
+        points = {each.mark.point for each in died}
+        named = {each for each in plan.hypothesis if _point(each) in points}
+        faults = named or {str(each) for each in injected if each.point in points}
+        services = ", ".join(sorted({each.service for each in died}))
+        self._result.killed[frozenset(faults)] = services
+        self._exploration.shut_off(self._exploration.knowledge.shut | points)
+        return f"{KILLED}: {services}"
+
     def _leave_out(self, plan: Plan, ignored: frozenset[str]) -> None:
         """Try no more what a call has met and nobody carried out: there is no injector."""
         known = self._exploration.knowledge
@@ -327,7 +343,14 @@ class _Search:
             (f"delay@{point}", f"error@{point}") for point in lineage.timed_out
         )
         if run.passed is None or not lineage.fired:
-            return Lesson(plan.hypothesis, None, implications=implications, purpose=plan.purpose)
+            killed = frozenset[str]() if not run.died else plan.hypothesis
+            return Lesson(
+                plan.hypothesis,
+                None,
+                implications=implications,
+                purpose=plan.purpose,
+                killed=killed,
+            )
         if run.passed:
             return Lesson(
                 plan.hypothesis,
@@ -374,7 +397,7 @@ class _Search:
         ]
         result.points = self._points(known)
         result.exhaustive = self._exhaustive()
-        if result.findings:
+        if result.findings or result.killed:
             result.verdict = "harmful"
         elif result.unfired or result.open or result.never_fired:
             result.verdict, result.reason = "inconclusive", self._left(hurried)

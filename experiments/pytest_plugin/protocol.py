@@ -93,6 +93,7 @@ class _Tries:
             shown.problem,
             began,
             ended,
+            shown.died,
         )
         return run, shown.passing
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ldfi.fit.faults import Fault
+from ldfi.lineage.killed import Death
 from ldfi.lineage.lineage import Lineage
 
 Passed = bool | None
@@ -28,7 +29,8 @@ class Run:
     """The test, run once. ``error``: how it failed, in one line. ``asked``: its last request.
     ``degraded``: it said that it accepts an answer from which something is missing. ``errors``: how
     many of its own requests were answered with an error. ``unseen``: why the run is no evidence
-    although the test came to its end; spans are missing. ``began``, ``ended``: Unix seconds."""
+    although the test came to its end; spans are missing. ``died``: processes that it has killed.
+    ``began``, ``ended``: Unix seconds."""
 
     passed: Passed
     lineage: Lineage
@@ -39,6 +41,7 @@ class Run:
     unseen: str = ""
     began: float = 0.0
     ended: float = 0.0
+    died: tuple[Death, ...] = ()
 
 
 Execute = Callable[[tuple[Fault, ...]], Run]

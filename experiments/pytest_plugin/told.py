@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from ldfi.experiments.domain.campaign.fold import DOWN
+from ldfi.experiments.domain.judging.killed import KILLED
 from ldfi.experiments.elsewhere.shown import TO_SET
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.evidence import class_evidence
@@ -66,6 +67,10 @@ def document_of(
         "open_sets": _sets(explored.open_sets),
         "ignored": explored.ignored,
         "unexplained": explored.unexplained,
+        "killed": [
+            {"faults": sorted(faults), "service": service, "words": named(words_of(faults), names)}
+            for faults, service in explored.killed.items()
+        ],
         "broken_teardowns": broken_teardowns,
         "evidence": (
             None
@@ -85,6 +90,10 @@ def failure_of(document: Mapping[str, Any]) -> str:
         lines += _hint(document)
     else:
         lines.append(f"ldfi: {headline(document)}")
+    lines += [
+        f"{KILLED}: {each['service']}, when {each['words']}; tried once, and no more"
+        for each in document["killed"]
+    ]
     for number, finding in enumerate(document["findings"], start=1):
         lines += ["", f"{number}. fails when {finding['words']}"]
         lines += _finding_lines(finding)

@@ -87,6 +87,7 @@ def sentence(
 
 _HURTS: Final = ("is hurt", "is lost", "fails more often")
 _HAPPENS: Final[Mapping[FindingState, tuple[str, str, str]]] = {
+    "killed": ("loses a process",) * 3,
     "suspected": ("may be hurt", "may be lost", "may fail more often"),
     "fixed": ("was hurt", "was lost", "failed more often"),
     "refuted": ("is not hurt",) * 3,

@@ -93,6 +93,8 @@ def end(
     if experiment.armed_at is not None:
         class_version = experiment.request_class, experiment.version
         chain.append(change, class_version, partial(record_of, experiment, lesson))
+    if lesson is not None and lesson.succeeded:
+        findings.survived(change, lesson.injected)
     for each in changes:
         findings.apply(change, each, row.request_class, row.campaign_id, row.id)
 

@@ -18,6 +18,7 @@ from ldfi.experiments.domain.campaign.exploration import FindingChange
 from ldfi.experiments.domain.campaign.lesson import Hypothesis
 from ldfi.experiments.domain.campaign.lifecycle import CONFIRMED, HURTING, FindingState, next_state
 from ldfi.experiments.domain.campaign.run import Runs
+from ldfi.experiments.domain.judging.killed import KILLED
 from ldfi.experiments.errors import Conflict, NotFound
 from ldfi.experiments.store import notifications
 from ldfi.experiments.store.database import Change
@@ -50,6 +51,27 @@ def known(
         for row in session.scalars(query.order_by(FindingRow.found_at))
     ]
     return [faults for faults, state in found if state in CONFIRMED or faults in asked]
+
+
+def closed(session: Session) -> dict[str, str]:
+    """List the points at which a fault has killed a process, each with the campaign in which that
+    was: nothing is tried there without a person."""
+    query = select(FindingRow.faults, FindingRow.campaign_id).where(FindingRow.state == "killed")
+    return {
+        each.partition("@")[2]: campaign
+        for faults, campaign in session.execute(query.order_by(FindingRow.found_at))
+        for each in faults
+    }
+
+
+def survived(change: Change, faults: Hypothesis) -> None:
+    """Take back that these killed a process, where that was said: a person has had them tried
+    again, and they were survived."""
+    for row in change.session.scalars(select(FindingRow).where(FindingRow.state == "killed")):
+        if faults.issuperset(row.faults):
+            row.state, row.verified_at = "fixed", change.now
+            change.audit("finding fixed", row.id, ", ".join(row.faults))
+            _tell(change, row, "killed", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +180,8 @@ def apply(
     if finding.traces:
         row.traces = list(finding.traces)
     row.state = next_state(was, finding.state)
+    if finding.state == "killed":
+        row.campaign_id, row.experiment_id, row.note = campaign_id, experiment_id, None
     if row.state == was:
         return
     change.audit(f"finding {row.state}", identity, ", ".join(row.faults))
@@ -170,6 +194,10 @@ def acknowledge(change: Change, identity: str, note: str) -> FindingRow:
     more)."""
     row = load(change.session, identity)
     was = cast(FindingState, row.state)
+    if was == "killed":  # who knows of it has not said that it may be tried again
+        row.note = note
+        change.audit("finding noted", identity, note)
+        return row
     if was not in HURTING:
         raise Conflict(f"finding {identity} is {was}: there is nothing to acknowledge")
     if (was, row.note) == ("acknowledged", note):
@@ -200,7 +228,8 @@ def _tell(
     """Tell people, and their tracker, of a new state."""
     faults = ", ".join(row.faults) + (" together" if len(row.faults) > 1 else "")
     arms = {} if experiment is None else _arms(experiment.comparison)
-    lines = [f"{faults}: {row.state}", _counted(arms), row.note or "", row.tracker_url or ""]
+    said = KILLED if row.state == "killed" else row.state
+    lines = [f"{faults}: {said}", _counted(arms), row.note or "", row.tracker_url or ""]
     details = {
         "finding": row.id,
         "state": row.state,
@@ -216,7 +245,7 @@ def _tell(
         "tracker_url": row.tracker_url,
         **arms,
     }
-    title = f"{row.state}: {row.request_class}"
+    title = f"{said}: {row.request_class}"
     notifications.put(change, "finding", title, "\n".join(filter(None, lines)), details)
 
 

@@ -155,8 +155,9 @@ class FindingRow(Base):
 
     ``suspected`` until an experiment of its own has confirmed it, then ``open``; ``fixed`` when
     it was survived later on, ``regressed`` when it hurt once more; ``refuted`` when the
-    confirmation did not hurt; ``superseded`` when a part of it was found to hurt;
-    ``acknowledged`` when somebody said so, with what is to be done as the ``note``.
+    confirmation did not hurt; ``superseded`` when a part of it was found to hurt; ``killed`` when
+    a process seems to have died of it; ``acknowledged`` when somebody said so, with what is to be
+    done as the ``note``.
     ``tracker_url`` is where people work on it.
     """
 

@@ -36,7 +36,14 @@ from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.positions import Position
 from ldfi.experiments.streams.dead_letters import DeadLetters
 from ldfi.experiments.streams.stream import Message, Producer, Stream, Topics
-from ldfi.experiments.streams.wire import Halves, ObservationReader, read_cut, read_report
+from ldfi.experiments.streams.wire import (
+    Halves,
+    ObservationReader,
+    read_cut,
+    read_mark,
+    read_report,
+    read_told,
+)
 
 _log = logging.getLogger("ldfi")
 
@@ -186,13 +193,7 @@ class Intake:
 
     def _take(self, message: Message, now: float) -> None:
         number, offset = message.partition, message.offset
-        cut = read_cut(message.value)
-        if cut is not None:
-            self._engine.scheduler.lose(*cut)  # of experiments that are over nobody wants to know
-            return
-        report = read_report(message.value)
-        if report is not None:
-            self._engine.receive_report(report, now)
+        if self._take_besides(message, now):
             return
         observation, halves = self._reader.read(message.value, message.headers)
         known = self._known.setdefault(number, _Known(self._floor))
@@ -204,6 +205,23 @@ class Intake:
             self._engine.receive_observation(observation, now, (number, offset))
         else:
             self.dropped["observation_duplicate"] += 1
+
+    def _take_besides(self, message: Message, now: float) -> bool:
+        """Take what stands among the observations and is none; False for one that is. Of
+        experiments that are over nobody wants to know."""
+        value, trace_id = message.value, (message.key or b"").decode("ascii", "replace")
+        scheduler = self._engine.scheduler
+        if (cut := read_cut(value, trace_id)) is not None:
+            scheduler.lose(*cut)
+        elif (marked := read_mark(value)) is not None:
+            scheduler.mark(trace_id, *marked, now)
+        elif (told := read_told(value)) is not None:
+            scheduler.settle(told[0], trace_id, told[1])
+        elif (report := read_report(value)) is not None:
+            self._engine.receive_report(report, now)
+        else:
+            return False
+        return True
 
     def _note(self) -> None:
         """Note how far we are, and what has to be on record before that is."""

@@ -13,24 +13,30 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
+from ldfi.experiments.domain.traffic.cut import CutRequest, cut_of
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.domain.traffic.root_outcome import root_outcome
 from ldfi.experiments.domain.traffic.waiting import Waiting
 from ldfi.experiments.streams.log_time import LogTime
 from ldfi.experiments.streams.wire import Halves
+from ldfi.fit.mark import Mark
 from ldfi.fit.scenario import PREFIX
 from ldfi.lineage.assembly import Assembler, Fate, concerns
 from ldfi.lineage.expectations import Expectations
+from ldfi.lineage.killed import Death, deaths, marks
 from ldfi.lineage.lineage import Lineage, learn, unusable
 from ldfi.lineage.span import Span, Trace
 
 _log = logging.getLogger("ldfi")
 
 Half = Literal["spans", "metrics"]
+
+MARKS: Final = 4
+"""So many spans at most come with a mark, which is flushed by itself: of more nobody looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +130,14 @@ class PartitionWork:
         self._lineages: OrderedDict[str, tuple[float, Lineage]] = OrderedDict()
         self._outcomes: OrderedDict[str, tuple[float, Outcome]] = OrderedDict()
         self._joined: dict[str, Observation] = {}
-        self.cut: list[tuple[str, str, str]] = []
-        """Requests under experiment whose trace had a hole, not written yet: trace id, experiment,
-        arm. Should we die before, nobody counts them."""
+        self.cut: list[CutRequest] = []
+        """Requests under experiment whose trace had a hole, not written yet. Should we die before,
+        nobody counts them."""
+        self.marks: list[tuple[str, Mark, int]] = []
+        """Faults that are about to fire, or would, not written yet: trace id, mark, when."""
+        self.told: list[tuple[str, str, list[Death]]] = []
+        """Traces that are whole of which a mark had come, not written yet: trace id, experiment,
+        processes that died."""
         self.reports: list[tuple[str, str]] = []
         """What injectors said that they can reach, not written yet: trace id, report."""
         self._done: OrderedDict[str, None] = OrderedDict()
@@ -147,9 +158,11 @@ class PartitionWork:
         self._times[half].idle(now)
         self._offsets[half].next = end
 
-    def take_spans(self, trace_id: str, spans: Iterable[Span], offset: int) -> None:
+    def take_spans(self, trace_id: str, spans: Sequence[Span], offset: int) -> None:
         """Take spans of one trace."""
         now = self._times["spans"].now
+        if len(spans) <= MARKS:
+            self.marks += ((trace_id, mark, span.start) for span, mark in marks(spans))
         late = self._assembler.add(spans, now)
         _, waiting = self._lineages.get(trace_id, (now, None))
         if late and waiting is not None and concerns(waiting.trace, late):
@@ -239,11 +252,14 @@ class PartitionWork:
             return
         reason = unusable(trace, lineage)
         if lineage is not None and not reason:
+            if lineage.experiment and marks(trace.spans):
+                self.told.append((trace.trace_id, lineage.experiment, deaths(trace.spans)))
             self._take_lineage(lineage)
             return
         self.dropped[reason] += 1
-        if lineage is not None and lineage.experiment:
-            self.cut.append((trace.trace_id, lineage.experiment, lineage.arm))
+        cut = cut_of(trace, lineage)
+        if cut is not None:
+            self.cut.append(cut)
         if trace.trace_id in self._outcomes:
             self._give_up_outcome(trace.trace_id)
         elif trace.trace_id not in self._done:

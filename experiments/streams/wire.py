@@ -15,12 +15,15 @@ readers know it, and whoever does not know it says so in the dead letters.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from ldfi.experiments.domain.traffic.cut import CutRequest
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.errors import UnreadableMessage
 from ldfi.experiments.streams.stream import Header
+from ldfi.fit.mark import Mark
+from ldfi.lineage.killed import Death
 from ldfi.lineage.lineage import Lineage, Way, learn_in_full, way_of
 from ldfi.lineage.operation import Operation
 from ldfi.lineage.span import Links, Span, Trace
@@ -190,21 +193,67 @@ class ObservationReader:
         return known
 
 
-def write_cut(experiment: str, arm: str) -> bytes:
+def write_cut(cut: CutRequest) -> bytes:
     """Write that the trace of a request under experiment had a hole. It stands among the
-    observations, of which it is none."""
-    return json.dumps({"cut": [experiment, arm]}, separators=(",", ":")).encode()
+    observations, of which it is none; its key says which trace."""
+    said = {"cut": [cut.experiment, cut.arm], **_died(cut.died)}
+    return json.dumps(said, separators=(",", ":")).encode()
 
 
-def read_cut(value: bytes) -> tuple[str, str] | None:
+def read_cut(value: bytes, trace_id: str = "") -> CutRequest | None:
     """Read what :func:`write_cut` wrote; None for anything else."""
     if not value.startswith(b'{"cut":'):
         return None
     try:
-        experiment, arm = json.loads(value)["cut"]
+        said = json.loads(value)
+        experiment, arm = said["cut"]
+        return CutRequest(str(experiment), str(arm), trace_id, _deaths(said))
     except _UNREADABLE:
         return None
-    return str(experiment), str(arm)
+
+
+def write_mark(mark: Mark, at: int) -> bytes:
+    """Write that a fault is about to fire, or would; among the observations as well. ``at``:
+    nanoseconds of the process that says so."""
+    return json.dumps({"mark": [str(mark), at]}, separators=(",", ":")).encode()
+
+
+def read_mark(value: bytes) -> tuple[Mark, int] | None:
+    """Read what :func:`write_mark` wrote; None for anything else."""
+    if not value.startswith(b'{"mark":'):
+        return None
+    try:
+        text, at = json.loads(value)["mark"]
+        mark = Mark.parse(str(text))
+        return None if mark is None else (mark, int(at))
+    except _UNREADABLE:
+        return None
+
+
+def write_told(experiment: str, died: Iterable[Death]) -> bytes:
+    """Write that the trace is whole of which a mark had come, and which processes died under it."""
+    return json.dumps({"told": experiment, **_died(died)}, separators=(",", ":")).encode()
+
+
+def read_told(value: bytes) -> tuple[str, tuple[Death, ...]] | None:
+    """Read what :func:`write_told` wrote; None for anything else."""
+    if not value.startswith(b'{"told":'):
+        return None
+    try:
+        said = json.loads(value)
+        return str(said["told"]), _deaths(said)
+    except _UNREADABLE:
+        return None
+
+
+def _died(died: Iterable[Death]) -> dict[str, Any]:
+    rows = [[each.service, str(each.mark), each.at] for each in died]
+    return {"died": rows} if rows else {}
+
+
+def _deaths(said: Mapping[str, Any]) -> tuple[Death, ...]:
+    rows = ((str(name), Mark.parse(str(text)), int(at)) for name, text, at in said.get("died", ()))
+    return tuple(Death(name, mark, at) for name, mark, at in rows if mark is not None)
 
 
 def write_report(report: str) -> bytes:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from ldfi.experiments.domain.traffic.cut import CutRequest
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.errors import MessageTooLarge, StreamError, UnreadableMessage
 from ldfi.experiments.streams.dead_letters import DeadLetters
@@ -25,11 +26,15 @@ from ldfi.experiments.streams.wire import (
     ObservationWriter,
     read_outcome,
     write_cut,
+    write_mark,
     write_report,
+    write_told,
 )
+from ldfi.fit.mark import Mark
 from ldfi.lineage.assembly import Fate
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.expectations import Expectations
+from ldfi.lineage.killed import Death
 from ldfi.lineage.packed import traces_of
 from ldfi.lineage.readers.batch import Batch
 from ldfi.lineage.readers.formats import read_message
@@ -240,8 +245,9 @@ class Worker:
             except MessageTooLarge:
                 self._gone["observation_too_large"] += 1
         cut = {number: list(work.cut) for number, work in works.items()}
-        for trace_id, experiment, arm in (each for many in cut.values() for each in many):
-            value = write_cut(experiment, arm)
+        marked = {number: list(work.marks) for number, work in works.items()}
+        told = {number: list(work.told) for number, work in works.items()}
+        for trace_id, value in _besides(marked, told, cut):
             self._producer.send(self._topics.observations, trace_id.encode(), value, HEADERS)
         said = {number: list(work.reports) for number, work in works.items()}
         for trace_id, report in (each for many in said.values() for each in many):
@@ -257,6 +263,8 @@ class Worker:
         for number, done in joined.items():
             self.seen.observations += len(done)
             works[number].acknowledged(each.lineage.trace_id for each, _ in done)
+            del works[number].marks[: len(marked[number])]
+            del works[number].told[: len(told[number])]
             del works[number].cut[: len(cut[number])]
             del works[number].reports[: len(said[number])]
         return True
@@ -299,6 +307,20 @@ def _check_key(message: Message, trace_id: str) -> None:
     partitions."""
     if message.key != trace_id.encode():
         raise UnreadableMessage(f"its key is {message.key!r}, not the trace id {trace_id}")
+
+
+def _besides(
+    marked: dict[int, list[tuple[str, Mark, int]]],
+    told: dict[int, list[tuple[str, str, list[Death]]]],
+    cut: dict[int, list[CutRequest]],
+) -> Iterator[tuple[str, bytes]]:
+    """Write what is no observation: trace id and bytes of each."""
+    for many in marked.values():
+        yield from ((trace_id, write_mark(mark, at)) for trace_id, mark, at in many)
+    for whole in told.values():
+        yield from ((trace_id, write_told(name, died)) for trace_id, name, died in whole)
+    for holes in cut.values():
+        yield from ((each.trace_id, write_cut(each)) for each in holes)
 
 
 def _flat(

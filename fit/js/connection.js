@@ -48,21 +48,21 @@ export function standIn(begun, secure) {
 export function act({ injection: { kind, delayMs }, proof }, method, release) {
   if (kind === 'refused') return () => {} // it never comes
   if (kind === 'reset') {
-    return (connection) => {
+    return (connection) => proof.left.then(() => {
       proof.end({ type: 'ECONNRESET' })
       connection.destroy(reset())
-    }
+    })
   }
   if (kind === 'delay' || kind === 'timeout') {
     return (connection) => hold(connection, delayMs, proof, release)
   }
-  return (connection) => {
+  return (connection) => proof.left.then(() => {
     proof.end(ending(kind))
     const { bytes, cut } = wire(kind, method)
     connection.answer(bytes, () => {
       if (cut) setTimeout(() => connection.push(null), BETWEEN) // the head is read before the end
     })
-  }
+  })
 }
 
 /**
@@ -114,7 +114,7 @@ export function connector(firing, method, real) {
     const secure = options.protocol === 'https:'
     const { hostname: host, port } = options
     if (firing.injection.kind === 'refused') {
-      refused({ host, port: Number(port || (secure ? 443 : 80)) }, (error) => {
+      refused({ host, port: Number(port || (secure ? 443 : 80)) }, firing.proof, (error) => {
         firing.proof.end({ type: error.code })
         done(error, null)
       })
@@ -150,12 +150,17 @@ export function reset() {
 
 /**
  * Hand `done` the error of a connection where nobody listens: of each address that the name has, where
- * Node would have tried them all.
+ * Node would have tried them all. Not before its mark has left this process.
  * @param {{host: string, port: number, lookup?: Function, family?: number,
  *   autoSelectFamily?: boolean}} target
+ * @param {import('./proof.js').Proof} proof
  * @param {(error: Error) => void} done
  */
-export function refused({ host, port, lookup = dnsLookup, family, autoSelectFamily }, done) {
+export function refused(target, { left }, done) {
+  left.then(() => setImmediate(refusedNow, target, done)) // what done throws is the caller's, and no rejection
+}
+
+function refusedNow({ host, port, lookup = dnsLookup, family, autoSelectFamily }, done) {
   if (net.isIP(host)) return void done(refusedAt(host, port))
   const all = Boolean(autoSelectFamily ?? net.getDefaultAutoSelectFamily?.())
   lookup(host, { all, family: family ?? 0, hints: 0 }, (error, found) => {

@@ -102,9 +102,10 @@ function carryOut({ injection: { kind, delayMs }, proof }, call, peer, status) {
       proof.end({ type: status[code] })
     })
   } else if (kind === 'refused') {
-    refused(addressOf(peer), (error) => end(status.UNAVAILABLE, notEstablished(error)))
+    refused(addressOf(peer), proof, (error) => end(status.UNAVAILABLE, notEstablished(error)))
   } else {
-    end(kind === 'error' ? status.UNAVAILABLE : status[kind.slice('grpc:'.length)], TEXT)
+    const code = kind === 'error' ? status.UNAVAILABLE : status[kind.slice('grpc:'.length)]
+    proof.left.then(() => end(code, TEXT))
   }
 }
 

@@ -75,7 +75,7 @@ function struck(agent, request, options, goOn) {
   connection.once('close', () => firing.proof.end({ type: 'aborted' }))
   hand(request, options, connection)
   if (firing.injection.kind === 'refused') {
-    setImmediate(refuse, connection, options, firing.proof) // when the caller listens
+    refuse(connection, options, firing.proof) // when the caller listens, which it does by then
   } else {
     connection.comeUp()
   }
@@ -116,7 +116,7 @@ function hand(request, { timeout }, connection) {
 
 function refuse(connection, options, proof) {
   const { host = 'localhost', lookup, family, autoSelectFamily } = options
-  refused({ host, port: Number(options.port), lookup, family, autoSelectFamily }, (error) => {
+  refused({ host, port: Number(options.port), lookup, family, autoSelectFamily }, proof, (error) => {
     proof.end({ type: error.code })
     connection.connecting = false
     connection.destroy(error)

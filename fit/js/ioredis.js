@@ -46,10 +46,10 @@ function struck(library, { options, status }, command, send) {
   const firing = failure || impatient || kind === 'delay' ? fire(aim) : undefined
   if (!firing) return false
   if (failure) {
-    setImmediate(() => { // as an answer comes
+    firing.proof.left.then(() => setImmediate(() => { // as an answer comes
       firing.proof.end({ type: failure.name })
       command.reject(failure)
-    })
+    }))
     return true
   }
   if (typeof options.commandTimeout === 'number') command.setTimeout?.(options.commandTimeout)

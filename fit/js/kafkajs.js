@@ -62,7 +62,7 @@ function patienceOf({ connectionPool: { pool } }) {
 }
 
 async function unreachable({ KafkaJSConnectionError }, { connectionPool: { host, port } }, proof) {
-  const { message, code } = await new Promise((resolve) => refused({ host, port }, resolve))
+  const { message, code } = await new Promise((resolve) => refused({ host, port }, proof, resolve))
   proof.end({ type: code })
   throw new KafkaJSConnectionError(`Connection error: ${message}`, { broker: `${host}:${port}`, code })
 }

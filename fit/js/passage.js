@@ -49,8 +49,10 @@ export function fire({ point, injection, context, request }) {
     } else if (injection.first && !admits(request.trace, point, injection.first)) {
       proof.letThrough(injection.kind)
     } else if (context.arm === 'control') {
+      proof.leave('control', injection.kind)
       proof.wouldFire(injection.kind)
     } else {
+      proof.leave('treatment', injection.kind)
       proof.fired(injection.kind)
       return { injection, proof }
     }

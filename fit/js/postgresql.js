@@ -95,15 +95,39 @@ function strikeStatement({ injection: { kind, delayMs }, proof }, client, statem
     Object.assign(statement, { text, values: undefined, name: undefined, rows: undefined })
     return submit.call(statement, client.connection)
   }
-  statement.submit = () => {
-    delete statement.submit
-    if (kind === 'delay' || kind === 'timeout') return hold(client, statement, delayMs, proof)
+  const strike = () => {
     proof.end({ type: STATES[kind]?.[0] ?? (kind === 'sql:lost' ? '57P01' : kind) })
     if (kind === 'error') return new Error(LOST)
     if (kind === 'sql:lost') return instead(END_ME)
     if (kind !== 'reset') return instead(raising(kind, statement.text))
     client.connection.stream.destroy(reset())
     return null
+  }
+  statement.submit = () => {
+    delete statement.submit
+    if (kind !== 'delay' && kind !== 'timeout') return hold(client, statement, hasLeft(proof), strike, proof)
+    const send = () => {
+      proof.end()
+      return statement.submit(client.connection)
+    }
+    return hold(client, statement, later(delayMs), send, proof)
+  }
+}
+
+/** Goes on after this time; gives what prevents it. */
+function later(milliseconds) {
+  return (go) => {
+    const timer = setTimeout(go, milliseconds)
+    return () => clearTimeout(timer)
+  }
+}
+
+/** Goes on when the mark has left this process. */
+function hasLeft({ left }) {
+  return (go) => {
+    let wanted = true
+    left.then(() => setImmediate(() => wanted && go()))
+    return () => { wanted = false }
   }
 }
 
@@ -114,23 +138,22 @@ function raising(kind, text) {
 }
 
 /**
- * Send a statement later. Whose caller gives up before, is never sent; the server answers nothing in its
+ * Have `then` send or fail a statement `after` a while. Whose caller gives up before, is never sent; the server answers nothing in its
  * place, and the connection goes on.
  */
-function hold(client, statement, milliseconds, proof) {
+function hold(client, statement, after, then, proof) {
   const { handleError } = statement
-  const timer = setTimeout(() => {
+  const prevent = after(() => {
     delete statement.handleError
-    proof.end()
-    const failed = statement.submit(client.connection)
+    const failed = then()
     if (!failed) return
     statement.handleError(failed, client.connection) // as the client does where it cannot be sent
     client.readyForQuery = true
     client._pulseQueryQueue()
-  }, milliseconds)
+  })
   statement.handleError = (error, connection) => {
     delete statement.handleError
-    clearTimeout(timer)
+    prevent()
     proof.end({ type: 'timeout' })
     handleError.call(statement, error, connection)
     if (!client._queryable) return
@@ -152,7 +175,7 @@ function strikeConnection(client) {
   stream.connect = (port, host) => {
     delete stream.connect
     if (kind !== 'delay' && kind !== 'timeout') {
-      refused({ host, port: Number(port) }, (error) => {
+      refused({ host, port: Number(port) }, proof, (error) => {
         proof.end({ type: error.code })
         stream.destroy(error)
       })

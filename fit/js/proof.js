@@ -7,11 +7,19 @@
  * the channel `fit.fault` (node:diagnostics_channel), which is proof as well.
  */
 
+import { randomBytes } from 'node:crypto'
 import { channel } from 'node:diagnostics_channel'
 
 import { api } from './found.js'
+import { within } from './request.js'
 
 export const faults = channel('fit.fault')
+
+/** This process, as its marks call it. */
+const INSTANCE = randomBytes(8).toString('hex')
+/** The longest that a call waits for its mark to leave. */
+const WITHIN = 5 // milliseconds
+const LEFT = Promise.resolve()
 
 /**
  * Open the proof of one call.
@@ -74,12 +82,33 @@ export function written(name, attributes) {
   return recorded
 }
 
+/** The tracer provider itself; undefined without OpenTelemetry. */
+function provider() {
+  const proxy = api?.trace.getTracerProvider()
+  return proxy?.getDelegate?.() ?? proxy
+}
+
 /** The service's name in the resource of the tracer provider; undefined where there is none. */
 export function providedName() {
-  const proxy = api?.trace.getTracerProvider()
-  const provider = proxy?.getDelegate?.() ?? proxy
-  const { attributes } = provider?.resource ?? provider?._resource ?? {}
+  const found = provider()
+  const { attributes } = found?.resource ?? found?._resource ?? {}
   return attributes?.['service.name']
+}
+
+/** Where the call hangs by which the request came into this process; where it came from outside, its own span. */
+function above(calling) {
+  const own = requestSpan() ?? calling
+  const here = own.spanContext()
+  const spanId = own.parentSpanContext?.spanId ?? own.parentSpanId
+  return spanId ? { ...here, spanId, isRemote: true } : here
+}
+
+/** Have all that is ended exported; fulfilled when that is done, and in time whatever becomes of it. */
+function flushed() {
+  const flush = within(undefined, () => api.context.with(api.ROOT_CONTEXT, async () => provider().forceFlush?.()))
+  let timer
+  const late = new Promise((resolve) => { timer = setTimeout(resolve, WITHIN) })
+  return Promise.race([flush.catch(() => {}), late]).finally(() => clearTimeout(timer))
 }
 
 let warned = false
@@ -93,11 +122,26 @@ function warnOnce() {
 export class Proof {
   #open = true
 
+  /** Fulfilled when the mark has left this process: what may end it has to wait for that. */
+  left = LEFT
+
   constructor(span, ours, point, experiment) {
     this.span = span
     this.ours = ours
     this.point = point
     this.experiment = experiment
+  }
+
+  /**
+   * Send a mark: what is about to fire here, or would, leaves before it takes effect (fit/mark.py).
+   * @param {'treatment' | 'control'} arm @param {string} kind
+   */
+  leave(arm, kind) {
+    if (!this.span) return
+    const said = ['1', arm, this.experiment, INSTANCE, `${kind}@${this.point}`].join(' ')
+    const around = api.trace.setSpanContext(api.ROOT_CONTEXT, above(this.span))
+    api.trace.getTracer('fit').startSpan('fit.mark', { attributes: { 'fit.mark': said } }, around).end()
+    this.left = flushed()
   }
 
   /** @param {string} kind */

@@ -76,6 +76,7 @@ function failureOf(library, { disableOfflineQueue }, kind) {
 }
 
 async function failed(failure, proof) {
+  await proof.left
   await new Promise((resolve) => setImmediate(resolve)) // as an answer comes
   proof.end({ type: failure.code ?? failure.constructor.name })
   throw failure

@@ -76,13 +76,18 @@ EVERY = [
 ]
 
 
+KILLED = finding("GET /e", f"refused@{GATE}", f"error@{TANK}", state="killed")
+
+
 def test_it_opens_on_what_needs_somebody_and_counts_every_state() -> None:
-    page = shown(EVERY)
+    page = shown([*EVERY, KILLED])
     rows = [row for group in page.groups for row in group.rows]
-    assert {row.finding.state for row in rows} == {"open", "regressed", "suspected"}
+    assert {row.finding.state for row in rows} == {"killed", "open", "regressed", "suspected"}
+    assert rows[0].finding.state == "killed"
     assert {each.name: each.count for each in page.states} == {
-        "Needs somebody": 4,
+        "Needs somebody": 5,
         "New": 1,
+        "Killed the process": 1,
         "Open": 2,
         "Back again": 1,
         "Suspected": 1,
@@ -90,8 +95,8 @@ def test_it_opens_on_what_needs_somebody_and_counts_every_state() -> None:
         "Fixed": 1,
         "Refuted": 1,
         "Explained by less": 1,
-        "All that hurt": 4,
-        "All": 8,
+        "All that hurt": 5,
+        "All": 9,
     }
     assert [each.name for each in page.states if each.chosen] == ["Needs somebody"]
 
@@ -103,12 +108,13 @@ def test_a_slow_answer_is_one_however_it_is_slow(kind: str) -> None:
 
 
 def test_only_what_is_new_or_back_again_is_red() -> None:
-    rows = [row for group in shown(EVERY, Wanted("all")).groups for row in group.rows]
+    rows = [row for group in shown([*EVERY, KILLED], Wanted("all")).groups for row in group.rows]
     assert sorted((row.state, row.tone) for row in rows) == [
         ("back again", "bad"),
         ("being repaired", "wait"),
         ("explained by less", "plain"),
         ("fixed", "good"),
+        ("killed the process", "bad"),
         ("new", "bad"),
         ("open", "plain"),
         ("refuted", "plain"),

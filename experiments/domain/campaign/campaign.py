@@ -25,7 +25,7 @@ from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson, lesson_o
 from ldfi.experiments.domain.campaign.recording import proved
 from ldfi.experiments.domain.campaign.run import Runs, runs_of
 from ldfi.experiments.domain.campaign.trials import Trial, Trials
-from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
+from ldfi.experiments.domain.judging.experiment import Experiment, Purpose, killed_by
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.catalogue import ClassChange, KnownClass
@@ -81,7 +81,8 @@ class Campaign:
     ``waiting``: why nothing is tried on a class just now, for people; ``""`` is the whole
     campaign. ``held``: classes whose lineage changed, until an operator releases them. ``fdr``:
     the stream of levels; ``injectors``: who can make which calls fail. All campaigns of a service
-    share both. ``ending``: how its last run
+    share both. ``closed``: points at which a fault has killed a process, with the campaign in
+    which it did; all share it as well. ``ending``: how its last run
     ended, until the next one begins. ``spent``: whether too few members are left of the run.
     """
 
@@ -91,6 +92,7 @@ class Campaign:
     protected: tuple[str, ...] = ()
     fdr: OnlineFdr = field(default_factory=OnlineFdr)
     injectors: Injectors = field(default_factory=Injectors)
+    closed: dict[str, str] = field(default_factory=dict)
     state: CampaignState = "running"
     reason: str = ""
     run: int = 1
@@ -230,6 +232,7 @@ class Campaign:
                 self.waiting[name] = obstacle
                 continue
             self.waiting.pop(name, None)
+            exploration.shut_off(self._closed_to(exploration))
             exploration.expect(self.experience)
             self.trials.set_aside(exploration)
             plan = exploration.plan(now)
@@ -238,6 +241,13 @@ class Campaign:
             else:
                 proposed.append(self._experiment(classes[name], exploration, plan, now))
         return proposed
+
+    def _closed_to(self, exploration: Exploration) -> set[str]:
+        """List the points at which nothing is to be tried, since a fault there killed a process.
+        What a person has asked for is tried there, unless it was this campaign in which it did."""
+        if not exploration.only:
+            return {*self.closed}
+        return {point for point, where in self.closed.items() if where == self.id}
 
     def hold(
         self, experiment: Experiment, reason: str, retry_at: float, *, all_classes: bool = False
@@ -267,6 +277,8 @@ class Campaign:
         self.running.pop(name, None)
         exploration = self.explorations.get(name)
         lesson, changes, runs = None, list[FindingChange](), Runs()
+        for point in experiment.instances.points():
+            self.closed[point] = self.id
         if (
             experiment.state == "decided"
             and exploration is not None
@@ -283,6 +295,9 @@ class Campaign:
         elif exploration is not None:
             hurt = experiment.bystanders.hurt is not None
             exploration.call_off(experiment.hypothesis, interference=hurt)
+        killed = killed_by(experiment)
+        if killed and not changes:
+            changes = [FindingChange(killed, "killed")]
         experiment.good.clear()
         experiment.bad.clear()
         experiment.undisturbed = None

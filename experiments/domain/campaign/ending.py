@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
 
 from ldfi.experiments.domain.campaign.exploration import Exploration
-from ldfi.experiments.domain.campaign.knowledge import OPEN_SHOWN
+from ldfi.experiments.domain.campaign.knowledge import OPEN_SHOWN, kills
 from ldfi.experiments.domain.campaign.lesson import Hypothesis
 from ldfi.experiments.domain.campaign.trials import Trial, Trials
 from ldfi.experiments.domain.judging.judgement import INTERFERENCE
+from ldfi.experiments.domain.judging.killed import KILLED
 
 EndKind = Literal["complete", "open", "out of time", "out of budget"]
 """``open``: experiments gave no answer. ``out of time``: the solver could not say what to try next.
@@ -142,9 +143,10 @@ class _Open:
     def asked(self) -> None:
         """Those that somebody asked for, and no other."""
         for each in self.exploration.only:
-            trial = self.trials.get(each)
-            if trial is None:
-                knowledge = self.exploration.knowledge
+            trial, knowledge = self.trials.get(each), self.exploration.knowledge
+            if kills(knowledge, each):
+                self.why[each] = KILLED
+            elif trial is None:
                 untried = NOT_TRIED if knowledge.knows(each) else UNKNOWN
                 self.why[each] = untried if knowledge.fold.reaches(each) else NO_INJECTOR
             elif not trial.decided:
@@ -158,6 +160,7 @@ class _Open:
         for found in self.exploration.knowledge.fold.explorer.open_hypotheses(OPEN_SHOWN):
             each = frozenset(map(str, found))
             self.why[each] = self.trials[each].why_open if each in self.trials else untried
+        self._killed()
         grounds = self.exploration.knowledge.grounds
         for each in grounds.open(OPEN_SHOWN):
             self.why.setdefault(each, TRIED_ONCE)
@@ -170,6 +173,12 @@ class _Open:
             if state == "suspected":
                 undecided = each in self.trials and not self.trials[each].decided
                 self.why[each] = self.trials[each].why_open if undecided else NOT_CONFIRMED
+
+    def _killed(self) -> None:
+        """Those of which nobody knows more than that a process was killed there."""
+        knowledge = self.exploration.knowledge
+        for point in knowledge.shut & knowledge.points:
+            self.why[frozenset({knowledge.fold.kinds.gone(point)})] = KILLED
 
 
 def left_open(exploration: Exploration, trials: Trials) -> LeftOpen | None:

@@ -45,7 +45,7 @@ from typing import Literal, cast
 from ldfi.experiments.domain.campaign.balance import Balance, carried
 from ldfi.experiments.domain.campaign.doubt import TWICE, witnesses
 from ldfi.experiments.domain.campaign.experience import Experience
-from ldfi.experiments.domain.campaign.knowledge import Knowledge
+from ldfi.experiments.domain.campaign.knowledge import Knowledge, kills, shut_off
 from ldfi.experiments.domain.campaign.lesson import INTERFERENCES, Hypothesis, Lesson
 from ldfi.experiments.domain.campaign.suspicions import suspicions
 from ldfi.experiments.domain.judging.experiment import Purpose
@@ -53,7 +53,7 @@ from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.settings import MAX_SETTLE, Settings
 from ldfi.fit.rules import MAX_PATIENCE_SECONDS
 
-FindingNews = Literal["suspected", "open", "refuted", "fixed", "superseded"]
+FindingNews = Literal["suspected", "open", "refuted", "fixed", "superseded", "killed"]
 
 UnderWay = Collection[Hypothesis]
 """What is being tried, and is known to be neither survived nor harmful."""
@@ -105,6 +105,8 @@ class Exploration:
     finished: bool = False
     to_verify: list[Hypothesis] = field(default_factory=list)
     called_off: set[Hypothesis] = field(default_factory=set)
+    killed: list[Hypothesis] = field(default_factory=list)
+    """What seems to have killed a process in this run."""
     _judged: dict[Hypothesis, FindingNews] = field(default_factory=dict)
     _told: dict[Hypothesis, FindingNews] = field(default_factory=dict)
     _tries: Counter[tuple[str, Hypothesis]] = field(default_factory=Counter)
@@ -137,6 +139,7 @@ class Exploration:
         self._tries.clear()
         self._interferences = 0
         self.called_off.clear()
+        self.killed.clear()
         self.to_verify = list(known) if self.knowledge.settings.verify else []
         if self.only:
             self.to_verify = [each for each in self.to_verify if each in self.only]
@@ -160,6 +163,14 @@ class Exploration:
         self._survived = Counter(dict(balance.survived))
         self._leads = list(balance.leads)
         self._patience = balance.patience
+
+    def shut_off(self, points: Iterable[str]) -> None:
+        """Try nothing at just these points, for a fault there kills a process."""
+        known = self.knowledge
+        shut_off(known, points)
+        self.to_verify = [each for each in self.to_verify if not kills(known, each)]
+        self._asked = [each for each in self._asked if not kills(known, each)]
+        self._leads = [each for each in self._leads if not kills(known, each)]
 
     def plan(self, now: float = math.inf, besides: UnderWay = frozenset()) -> Plan | None:
         """Choose the next experiment; None when nothing is left within the bounds, or what is left
@@ -212,6 +223,8 @@ class Exploration:
             self._hurt_at[lesson.injected] = now
         before = self._told
         self._take(lesson)
+        if lesson.killed:  # nothing was learned, but that nobody is to try it again
+            return [FindingChange(lesson.killed, "killed", lesson.traces)]
         self._told = self.states
         traces = dict(self.knowledge.findings())
         confirmed = {lesson.injected} if lesson.succeeded is False else set[Hypothesis]()
@@ -278,6 +291,10 @@ class Exploration:
             self._asked.remove(lesson.injected)
         if lesson.injected in self._leads:
             self._leads.remove(lesson.injected)
+        if lesson.killed:
+            self.killed.append(lesson.killed)
+            self._learn(lesson)
+            return
         again = lesson.purpose == "explore" and self._survived_since(lesson.injected)
         if again or lesson.purpose in {"confirm", "verify"}:
             self._judge(lesson)
@@ -398,6 +415,7 @@ class Exploration:
             faults
             for faults, state in self.states.items()
             if state == "suspected"
+            and not kills(self.knowledge, faults)
             and self._tries["confirm", faults] < MAX_TRIES
             and self._tries["suspected anew", faults] < REPEATS
             and not (ripe and self.knowledge.superseded_soon(faults))
@@ -431,6 +449,8 @@ class Exploration:
         tried by itself: perhaps more had failed where it seemed to hurt, and the spans were lost.
         """
         state = self.states.get(faults)
+        if kills(self.knowledge, faults):
+            return None
         if state == "open" and self._tries["confirm", faults] < MAX_TRIES:
             return Plan(faults, "confirm")
         if state == "suspected":
@@ -462,7 +482,9 @@ class Exploration:
         if self._purposes["recheck"] >= self.knowledge.settings.rechecks:
             return None
         drawn = self.knowledge.recheck()
-        return None if drawn is None else Plan(drawn, "recheck")
+        if drawn is None or kills(self.knowledge, drawn):
+            return None
+        return Plan(drawn, "recheck")
 
 
 def _states(

@@ -55,6 +55,8 @@ class Knowledge:
     _grounds: Grounds | None = field(default=None, init=False)
     _left_out: set[str] = field(default_factory=set, init=False)
     _silent: set[str] = field(default_factory=set, init=False)
+    shut: frozenset[str] = field(default=frozenset(), init=False)
+    """Points at which a fault has killed a process: nothing is tried there without a person."""
     filing: Filing = field(default_factory=Filing, init=False)
 
     @property
@@ -144,7 +146,9 @@ class Knowledge:
         topology = self.traffic.topology
         points = {each.partition("@")[2] for each in hypothesis if not each.startswith(DOWN)}
         seen = all(point in self.points or topology.knows(point) for point in points)
-        return seen and self._spelt_out(hypothesis) and self.fold.reaches(hypothesis)
+        if not seen or not self._spelt_out(hypothesis) or kills(self, hypothesis):
+            return False
+        return self.fold.reaches(hypothesis)
 
     def tries(self, hypothesis: Hypothesis) -> bool:
         """Say whether it may be tried and would be news: neither rejected nor known."""
@@ -255,6 +259,8 @@ class Knowledge:
         for variable in sorted(self._left_out):
             fold.explorer.exclude({variable})
         fold.set_aside(sorted(self._silent))
+        closed = sorted(self.shut & around.points)
+        fold.explorer.protect([fault for point in closed for fault in fold.kinds.at(point)])
         return fold
 
     @property
@@ -314,6 +320,24 @@ class Knowledge:
         injected = self._injected(hypothesis)
         late = {p for p in self._around.given_up if f"delay@{p}" in injected}
         return injected | frozenset(map(self.fold.kinds.gone, late))
+
+
+def kills(known: Knowledge, hypothesis: Hypothesis) -> bool:
+    """Say whether a part of it was seen to kill a process, and nobody has said since that it may be
+    tried again."""
+    if not known.shut:
+        return False
+    domains = known.fold.domains
+    points = (domains.get(each, {each.partition("@")[2]}) for each in hypothesis)
+    return not known.shut.isdisjoint(frozenset[str]().union(*points))
+
+
+def shut_off(known: Knowledge, points: Iterable[str]) -> None:
+    """Try nothing at just these points from now on: a fault there kills a process."""
+    wanted = frozenset(points)
+    if wanted != known.shut:
+        known.shut, known._fold, known._grounds = wanted, None, None
+        known.filing.changes += 1
 
 
 def _hypothesis(faults: Iterable[object]) -> Hypothesis:

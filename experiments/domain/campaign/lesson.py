@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from ldfi.experiments.domain.judging.bystanders import Spread
-from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
+from ldfi.experiments.domain.judging.experiment import Experiment, Purpose, killed_by
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.native import gone
@@ -53,7 +53,8 @@ class Lesson:
     because something below them did. ``implications``: pairs (delay, error) of a point where a
     delay made the call itself fail. ``degraded``: some answer was accepted although something was
     missing from it. ``lead``: of a union that was stopped at its first failure, the faults that are
-    to be tried alone.
+    to be tried alone. ``killed``: of an inconclusive one, what of it seems to have killed a
+    process.
     """
 
     injected: frozenset[str]
@@ -71,6 +72,7 @@ class Lesson:
     """Of a harmful one: what it leaves to a second slot."""
     degraded: bool = False
     lead: frozenset[str] = frozenset()
+    killed: frozenset[str] = frozenset()
     outlasted: float = 0.0
     """Of an inconclusive one: the longest request that went on when its failure context may have
     run out, in seconds; 0 where that is not why."""
@@ -110,6 +112,7 @@ class Lesson:
             "opening": None if self.opening is None else asdict(self.opening),
             "degraded": self.degraded,
             "lead": sorted(self.lead),
+            **({"killed": sorted(self.killed)} if self.killed else {}),
             **({"outlasted": self.outlasted} if self.outlasted else {}),
             "rules": self.rules,
             **({"times": self.times} if self.times > 1 else {}),
@@ -146,6 +149,7 @@ class Lesson:
             opening=Opening(**data["opening"]) if data.get("opening") else None,
             degraded=data.get("degraded", False),
             lead=frozenset(data.get("lead", ())),
+            killed=frozenset(data.get("killed", ())),
             outlasted=data.get("outlasted", 0.0),
             rules=data.get("rules", 1),
             times=data.get("times", 1),
@@ -187,6 +191,7 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
         implications=implications,
         purpose=experiment.purpose,
         spread=experiment.bystanders.spread() if interference else "",
+        killed=killed_by(experiment),
         outlasted=max(experiment.outlasted.values(), default=0.0) if hasty else 0.0,
     )
 

@@ -10,6 +10,8 @@
                       regressed ───────┘   may be acknowledged as well
 
     superseded: whatever hurts, once a part of it was found to hurt by itself
+    killed: whatever seems to have killed a process, until a person has it tried again and it is
+        survived (fixed) or hurts without that (open)
 
 An exploration knows one campaign only. It says ``suspected``, ``open``, ``refuted``, ``fixed`` or
 ``superseded`` (:mod:`ldfi.experiments.domain.campaign.exploration`); here that is combined with
@@ -23,11 +25,14 @@ from typing import Final, Literal
 from ldfi.experiments.domain.campaign.exploration import FindingNews
 
 FindingState = Literal[
-    "suspected", "open", "acknowledged", "fixed", "regressed", "refuted", "superseded"
+    "suspected", "open", "acknowledged", "fixed", "regressed", "refuted", "superseded", "killed"
 ]
 
 HURTING: Final[frozenset[FindingState]] = frozenset({"open", "acknowledged", "regressed"})
 """States of a finding that hurts, for sure, as far as anyone knows."""
+
+SERIOUS: Final[frozenset[FindingState]] = HURTING | {"killed"}
+"""The same, and what seems to kill a process, which nobody tries again to make sure."""
 
 CONFIRMED: Final[frozenset[FindingState]] = HURTING | {"fixed"}
 """States of a finding that has hurt in an experiment of its own at some time."""
@@ -39,6 +44,10 @@ def next_state(was: FindingState | None, told: FindingNews) -> FindingState:
     Only what was confirmed can be fixed or regress; whoever acknowledged a finding need not do so
     again while it hurts; and a mere suspicion takes nothing away from what is known better.
     """
+    if told == "killed":
+        return "killed"
+    if was == "killed":
+        return "open" if told == "open" else "fixed" if told in {"fixed", "refuted"} else was
     confirmed = was in CONFIRMED
     if told == "superseded":
         return was if was in {"fixed", "refuted"} else "superseded"

@@ -19,6 +19,7 @@ from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.judgement import INTERFERENCE
+from ldfi.experiments.domain.judging.killed import KILLED
 from ldfi.fit.native import gone
 from ldfi.kinds import KINDS
 
@@ -73,6 +74,8 @@ class Trial:
         """Say why nothing is known of the hypothesis, where nothing is."""
         if self.taught.interference:
             return INTERFERENCE
+        if self.taught.killed:
+            return KILLED
         if self.decided:
             return NOT_ALL_FIRED
         return SILENT_DEVICES if "treated devices never reported" in self.why else self.why

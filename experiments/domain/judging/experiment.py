@@ -26,6 +26,7 @@ time all the same.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -41,6 +42,7 @@ from ldfi.experiments.domain.judging.comparison import (
 from ldfi.experiments.domain.judging.counted import CountedTests
 from ldfi.experiments.domain.judging.judgement import JudgingContext, judge
 from ldfi.experiments.domain.judging.kept import Kept
+from ldfi.experiments.domain.judging.killed import KILLED, Instances, in_words
 from ldfi.experiments.domain.judging.ordered import Ordered
 from ldfi.experiments.domain.judging.reach import Reach
 from ldfi.experiments.domain.judging.shares import EdgeShare
@@ -53,6 +55,7 @@ from ldfi.fit.context import Arm
 from ldfi.fit.faults import Fault
 from ldfi.fit.predicate import Predicate
 from ldfi.lineage.asked import as_asked
+from ldfi.lineage.killed import Death, deaths
 from ldfi.proof.record import Overruled
 
 ExperimentState = Literal[
@@ -117,6 +120,8 @@ class Experiment:
     settings: Settings
     purpose: Purpose = "explore"
     level: float | None = None
+    unsure: bool = False
+    """Whether a fault may kill the process, as far as anybody knows: then one device goes first."""
     opening: Opening | None = None
     """Of one that confirms: what the first slot left."""
     lead: frozenset[str] = frozenset()
@@ -151,6 +156,7 @@ class Experiment:
     """Control devices in whose requests none would have."""
     reach: Reach = field(default_factory=Reach)
     bystanders: Bystanders = field(default_factory=Bystanders)
+    instances: Instances = field(default_factory=Instances)
     good: list[Observation] = field(default_factory=list)
     bad: list[Observation] = field(default_factory=list)
     undisturbed: Observation | None = None
@@ -213,6 +219,7 @@ class Experiment:
 
     def observe(self, observation: Observation) -> None:
         """Take in one request that carried this experiment's failure context."""
+        self.instances.settle(observation.lineage.trace_id, deaths(observation.lineage.trace.spans))
         lineage, outcome = as_asked(observation.lineage, self.faults), observation.outcome
         observation = replace(observation, lineage=lineage)
         treated = lineage.arm == "treatment"
@@ -247,9 +254,11 @@ class Experiment:
         if self.order.take(outcome.device, counted, again=lineage.again):
             self.arms[arm].add(observation, self.order.failures[treated])
 
-    def lose(self, arm: str) -> None:
-        """Note that the trace of one request under this experiment had a hole."""
+    def lose(self, arm: str, trace_id: str = "", died: Iterable[Death] = ()) -> None:
+        """Note that the trace of one request under this experiment had a hole. ``died``: processes,
+        as far as it tells."""
         self.cut += arm == "treatment"
+        self.instances.settle(trace_id, died)
 
     def count(self, totals: Counts) -> None:
         """Take in what somebody else has counted so far in both arms (``settings.promql``).
@@ -282,7 +291,10 @@ class Experiment:
         settings, stages, treated = self.settings, self._stages, self.arms["treatment"]
         if settings.admission == "all" or settings.promql is not None:
             return settings.members
-        stages.allowed = stages.allowed or first(len(self.hypothesis), settings.max_size)
+        alone = 1 if self.unsure else first(len(self.hypothesis), settings.max_size)
+        stages.allowed = stages.allowed or alone
+        if self.instances.awaited(now):
+            return min(stages.allowed, settings.members)
         full = self.used >= stages.allowed and not self.order.calm
         if full and stages.over(now, self.outstanding(), max(settings.settle, traces)):
             # none where it is as many as in control, of which there has to be one to compare with
@@ -300,6 +312,8 @@ class Experiment:
             return False
         control = self.arms["control"]
         _release(self.order, self.arms, now)
+        if self.instances.killed():
+            return self.stop(KILLED, now)
         if exceeds(control.failures, max(control.total, self.controls), self.settings.guardrail):
             return self.abort(f"{control.rate():.0%} of control devices saw failures", now)
         if self._has_evidence(now):
@@ -347,8 +361,10 @@ class Experiment:
         )
         if not everybody and now < self._quiet_since + max(self.settings.settle, traces):
             return False
+        if self.instances.awaited(now):
+            return False
         self.ended_at = now
-        if self._aborting:
+        if self._aborting and not self.instances.killed():
             self.state = "aborted"
             return True
         _release(self.order, self.arms, math.inf)
@@ -388,6 +404,7 @@ class Experiment:
             hurt=self.bystanders.hurt,
             silent=None if counted else silence(heard, self.settings.delta, told),
             fallen=self.reach.fallen() if told == "tolerated" else None,
+            killed=in_words(self.instances.killed()),
             outlasted=self._outlasted() if told == "tolerated" else None,
         )
         verdict, self.reason, self.overruled = judge(told, self.reason, context)
@@ -424,6 +441,15 @@ class Experiment:
 
     def _thresholds(self) -> Thresholds:
         return replace(self.settings, alpha_harmful=self.alpha)
+
+
+def killed_by(experiment: Experiment) -> frozenset[str]:
+    """Return what of an experiment's hypothesis killed a process, as far as one can tell; empty
+    where nothing did. Where a system was down as a whole, the faults instead."""
+    points = experiment.instances.points()
+    named = {each for each in experiment.hypothesis if each.partition("@")[2] in points}
+    rest = points - {each.partition("@")[2] for each in named}
+    return frozenset({*named, *(str(each) for each in experiment.faults if each.point in rest)})
 
 
 def _missed(experiment: Experiment) -> str:

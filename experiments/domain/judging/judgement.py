@@ -1,7 +1,8 @@
 """Gives the verdict of an experiment: what its tests say, given all else that is known of it.
 
-In this order: nothing fired; others were hurt; requests went on when their failure context had run
-out; too many were silent; requests stopped reaching the point. The tests have seen none of it.
+In this order: a process was killed; nothing fired; others were hurt; requests went on when their
+failure context had run out; too many were silent; requests stopped reaching the point. The tests
+have seen none of it.
 
 **Harm is harm of treated devices.** When those fail who were not injected into, nobody knows why:
 a fault that opens a circuit breaker, and an outage of something else, look the same. So however
@@ -27,7 +28,8 @@ class JudgingContext(NamedTuple):
     """What is known of an experiment besides its outcomes. Each in words, None where it is not so.
 
     ``hurt``: how bystanders are. ``silent``: what was said for a verdict of the tests' own;
-    ``fallen`` and ``outlasted`` matter to *tolerated* alone.
+    ``fallen`` and ``outlasted`` matter to *tolerated* alone. ``killed``: processes died, which
+    devices need not have seen.
     """
 
     fired: bool
@@ -35,6 +37,7 @@ class JudgingContext(NamedTuple):
     silent: str | None
     fallen: str | None
     outlasted: str | None = None
+    killed: str | None = None
 
 
 class Judged(NamedTuple):
@@ -50,6 +53,8 @@ def judge(told: Verdict, reason: str, context: JudgingContext) -> Judged:
 
     It is ``harmful`` only where the tests say so.
     """
+    if context.killed is not None:
+        return Judged("inconclusive", context.killed, "killed")
     if not context.fired:
         return Judged("inconclusive", "no fault fired", "nothing fired")
     if context.hurt is not None:

@@ -179,6 +179,28 @@ def test_what_was_survived_is_kept_until_something_declared_changes(
     assert undeclared["not_kept"] == "store (not declared)"
 
 
+def test_what_kills_a_process_is_said_and_tried_once(
+    tmp_path: Path, receiving: str, told: Mapping[str, str]
+) -> None:
+    deaths = tmp_path / "deaths"
+    services = Services(variables(KEYS, f"http://{receiving}"), tmp_path)
+    store = Service("store", (*SHOP, "store"), free(), "/health")
+    mortal = {"STORE": store.url, "SHOP": "mortal", "DEATHS": str(deaths)}
+    page = Service("page", (*SHOP, "page"), free(), "/health", mortal)
+    try:
+        services.start(store, page)
+        named = ("--name", f"{store.url.rpartition('/')[2]}=store")
+        done = explore("--target", page.url, *named, "--", *TEST, environment=told)
+    finally:
+        services.close()
+
+    assert done.returncode == exits.FOUND, done.stdout + done.stderr
+    lost = "killed the process: page, when page>http:GET:store/price/* fails (refused)"
+    assert f"{lost}; tried once, and no more" in done.stdout
+    assert "flaky" not in done.stdout
+    assert len(deaths.read_text(encoding="utf-8").splitlines()) == 1
+
+
 def test_troubles_are_told_apart(shop: str, told: Mapping[str, str]) -> None:
     def explored(*command: str) -> CompletedProcess[str]:
         return explore("--target", shop, "--", *command, environment=told)

@@ -3,7 +3,8 @@
 ``page`` asks ``store`` for the price of a product, its reviews, and, where there are none, what
 sells best. ``SHOP`` says what is wrong with it, in words: ``silent`` exports nothing, ``alone``
 begins a trace of its own, ``keyless`` does not obey the context, ``slow`` takes its time,
-``restarts`` ends with every fifth request that it serves. ``remembers``: nothing is, but it looks
+``restarts`` ends with every fifth request that it serves; ``mortal`` ends where it gets no price,
+and writes a line into ``DEATHS``. ``remembers``: nothing is, but it looks
 into a cache of its own before.
 """
 
@@ -16,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import count
+from pathlib import Path
 from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
@@ -49,6 +51,10 @@ def page(path: str) -> Answer:
         with suppress(InjectedFault):
             remembered()
     price = asked("/price/17")
+    if price is None and "mortal" in WRONG:
+        with Path(os.environ["DEATHS"]).open("a", encoding="utf-8") as deaths:
+            print(os.getpid(), file=deaths)
+        os._exit(4)
     listed = asked("/reviews/17")
     if listed is None:
         listed = asked("/bestsellers")
@@ -101,7 +107,7 @@ class Quiet(WSGIRequestHandler):
 def main() -> None:
     role = {"page": page, "store": store}[sys.argv[1]]
     server = make_server("127.0.0.1", int(os.environ["PORT"]), application(role), Server, Quiet)
-    if "restarts" in WRONG:
+    if WRONG & {"restarts", "mortal"}:
         begun_again()
     provider = TracerProvider(sampler=fit.Sampler(ALWAYS_ON))
     if "silent" not in WRONG:

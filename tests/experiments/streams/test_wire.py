@@ -5,6 +5,7 @@ from dataclasses import fields
 
 import pytest
 
+from ldfi.experiments.domain.traffic.cut import CutRequest
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.errors import UnreadableMessage
 from ldfi.experiments.streams import wire
@@ -12,12 +13,19 @@ from ldfi.experiments.streams.wire import (
     Halves,
     ObservationReader,
     ObservationWriter,
+    read_cut,
+    read_mark,
     read_outcome,
     read_report,
+    read_told,
     write_cut,
+    write_mark,
     write_outcome,
     write_report,
+    write_told,
 )
+from ldfi.fit.mark import Mark
+from ldfi.lineage.killed import Death
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.operation import Operation
 from ldfi.lineage.readers.otlp import decode_protobuf
@@ -187,5 +195,16 @@ def _tree(lineage: Lineage) -> list[tuple[str, str, bool, int, int]]:
 def test_a_report_of_an_injector_is_read_back_and_nothing_else_is_one() -> None:
     report = "1 python/0.2.0 库存服务>http:*"
     assert read_report(write_report(report)) == report
-    assert read_report(write_cut("e1", "treatment")) is None
+    assert read_report(write_cut(CutRequest("e1", "treatment", "t1"))) is None
     assert read_report(b'{"reach":') is None
+
+
+def test_what_is_told_of_processes_is_read_back() -> None:
+    mark = Mark("treatment", "e1", "5f1c", "refused", "库存服务>http:GET:b/c d")
+    died = (Death("库存服务", mark, 17),)
+    for cut in (CutRequest("e1", "control", "t1"), CutRequest("e1", "treatment", "t1", died)):
+        assert read_cut(write_cut(cut), "t1") == cut
+    assert read_mark(write_mark(mark, 17)) == (mark, 17)
+    assert read_told(write_told("e1", died)) == ("e1", died)
+    assert [read_mark(write_told("e1", died)), read_told(write_mark(mark, 17))] == [None, None]
+    assert read_cut(b'{"cut":["e1","treatment"],"died":[[1]]}') is None

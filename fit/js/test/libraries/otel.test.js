@@ -80,10 +80,33 @@ test('where the call\'s own span is the current one, the proof stands there', as
       assert.equal(await called(), 500)
       span.end()
     }))
-  assert.deepEqual(Object.keys(spans).sort(), ['GET', 'served'])
+  assert.deepEqual(Object.keys(spans).sort(), ['GET', 'fit.mark', 'served'])
   assert.equal(spans.GET.attributes['fit.fired'], 'status:500')
   assert.equal(spans.GET.attributes['fit.point'], point)
 })
+
+for (const [flush, ends] of [['is done soon', true], ['hangs', false], ['throws', true]]) {
+  test(`the mark has left before a fault takes effect, and hangs where the request came in: a flush that ${flush}`, async () => {
+    const caller = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: 1, isRemote: true }
+    let left = false
+    exporter.forceFlush = () => {
+      if (flush === 'throws') throw new Error('no collector')
+      return new Promise((resolve) => ends && setTimeout(() => resolve(left = true), 1))
+    }
+    for (const [arm, told] of [['t', 'treatment'], ['c', 'control']]) {
+      const spans = await context.with(trace.setSpanContext(context.active(), caller), () =>
+        serve(contextOfKinds([['refused', point]], { arm }), async () => {
+          assert.equal(await called(), arm === 't' ? 'ECONNREFUSED' : 200)
+          if (flush === 'is done soon') assert.ok(left)
+        }))
+      const said = spans['fit.mark'].attributes['fit.mark']
+      assert.match(said, new RegExp(`^1 ${told} e7c1 [0-9a-f]{16} refused@shop>http:GET:`))
+      assert.equal(spans['fit.mark'].parentSpanContext.spanId, caller.spanId)
+      assert.equal(spans['fit.mark'].spanContext().traceId, caller.traceId)
+    }
+    delete exporter.forceFlush
+  })
+}
 
 test('of a call that is delayed past its caller\'s patience the proof ends with it', async () => {
   const spans = await serve(contextOf([['d', point, '9000']]), () => new Promise((resolve) => {
