@@ -42,10 +42,12 @@ export class ContextError extends Error {
  * @param {import('./keys.js').Keys} keys
  * @param {string} value
  * @param {number} now Unix seconds
+ * @param {number} [grace] seconds since its expiry for which it is read all the same; whoever gives any has to look at
+ *   `expires`
  * @returns {FailureContext}
  * @throws {ContextError}
  */
-export function decode(keys, value, now) {
+export function decode(keys, value, now, grace = 0) {
   const read = parsed(value)
   if (!read) throw new ContextError('malformed', 'not a failure context of version 1 to 3')
   const { key, experiment, arm, expiry, mac } = read.groups
@@ -53,7 +55,7 @@ export function decode(keys, value, now) {
     throw new ContextError('forged', `failure context of key ${key} does not verify`)
   }
   const expires = Number(expiry)
-  if (!(expires > now)) throw new ContextError('expired', `failure context expired at ${expires}`)
+  if (!(expires + grace > now)) throw new ContextError('expired', `failure context expired at ${expires}`)
   if (expires - now > LONGEST) throw new ContextError('expired', `good for ${expires - now} s`)
   return {
     experiment,

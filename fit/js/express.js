@@ -8,7 +8,7 @@ import { mark } from './proof.js'
 import { carries } from './propagation.js'
 import { listensFor, within } from './request.js'
 import { reaches } from './reach.js'
-import { verify } from './runtime.js'
+import { recognize } from './runtime.js'
 
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-/
 
@@ -59,7 +59,7 @@ export function readRequest(headers, emitters, isOver, next) {
 function servedBy(headers, isOver) {
   const header = headers.baggage
   const value = header && find(header)
-  const context = value ? verify(value) : undefined
+  const context = value ? recognize(value) : undefined
   if (!context) return undefined
   reaches(...hookLoaded())
   mark(context)

@@ -20,7 +20,7 @@ export interface FaultMessage {
   readonly point: string
   readonly kind: string
   readonly experiment: string
-  readonly outcome: 'fired' | 'would_fire' | 'let_through' | 'outlived'
+  readonly outcome: 'fired' | 'would_fire' | 'let_through' | 'outlived' | 'expired'
 }
 
 /** Middleware of Express, Connect, or any server of (request, response, next). */

@@ -3,7 +3,7 @@
 import { admits } from './occurrence.js'
 import { pointHash } from './points.js'
 import { open } from './proof.js'
-import { current, served } from './request.js'
+import { served } from './request.js'
 import { service } from './runtime.js'
 
 /**
@@ -23,7 +23,7 @@ import { service } from './runtime.js'
  */
 export function aimed(pointOf) {
   try {
-    const context = current()
+    const context = served()?.context
     const name = service()
     if (!context || name === undefined) return undefined
     const point = pointOf(name)
@@ -46,6 +46,8 @@ export function fire({ point, injection, context, request }) {
     if (!proof) return undefined
     if (request.isOver?.()) {
       proof.outlived(injection.kind)
+    } else if (!(context.expires > Date.now() / 1000)) {
+      proof.expired(injection.kind)
     } else if (injection.first && !admits(request.trace, point, injection.first)) {
       proof.letThrough(injection.kind)
     } else if (context.arm === 'control') {

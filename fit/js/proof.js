@@ -171,6 +171,12 @@ export class Proof {
     this.#publish('outlived', kind)
   }
 
+  /** The failure context had run out: the call is let through. */
+  expired(kind) {
+    this.span?.setAttribute('fit.expired', true)
+    this.#publish('expired', kind)
+  }
+
   /** @param {{status?: number, type?: string}} [failure] how the call ended, if it failed */
   end(failure) {
     if (!this.#open) return

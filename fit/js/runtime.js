@@ -4,6 +4,8 @@ import { ContextError, decode } from './context.js'
 import { providedName } from './proof.js'
 
 const REMEMBERED = 1024
+/** Seconds for which a context that has run out is still told from none: its request goes on. */
+const GRACE = 300
 
 /** @type {{service: string | undefined, keys: import('./keys.js').Keys} | undefined} */
 let runtime
@@ -43,16 +45,26 @@ export function signingKeys() {
  * @returns {import('./context.js').FailureContext | undefined}
  */
 export function verify(value) {
+  const found = recognize(value)
+  return found && found.expires > Date.now() / 1000 ? found : undefined
+}
+
+/**
+ * The same for a context that has run out within `GRACE`: nothing may be injected by that.
+ * @param {string} value
+ * @returns {import('./context.js').FailureContext | undefined}
+ */
+export function recognize(value) {
   if (!runtime) return undefined
   const now = Date.now() / 1000
   const found = verified.has(value) ? verified.get(value) : firstLook(value, now)
-  return found && found.expires > now ? found : undefined
+  return found && found.expires + GRACE > now ? found : undefined
 }
 
 function firstLook(value, now) {
   let found
   try {
-    found = decode(runtime.keys, value, now)
+    found = decode(runtime.keys, value, now, GRACE)
   } catch (error) {
     if (!(error instanceof ContextError)) throw error
   }

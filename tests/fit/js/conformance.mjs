@@ -19,6 +19,7 @@ subscribe('fit.fault', ({ point, kind, outcome }) => {
   if (outcome === 'fired') Object.assign(marks, { 'fit.fired': kind, event: 'fit.fault' })
   if (outcome === 'would_fire') marks['fit.would_fire'] = kind
   if (outcome === 'let_through') marks['fit.let_through'] = 'true'
+  if (outcome === 'expired') marks['fit.expired'] = 'true'
   runs.getStore()?.push(marks)
 })
 
