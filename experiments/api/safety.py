@@ -33,7 +33,7 @@ from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import what_if
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.patterns import matching
-from ldfi.experiments.store import arming, switches
+from ldfi.experiments.store import arming, chain_check, switches
 from ldfi.experiments.store.maintenance import window as window_by_id
 from ldfi.experiments.store.maintenance import window_of
 from ldfi.experiments.store.schema import AuditRow, MaintenanceRow
@@ -75,6 +75,10 @@ class Status(BaseModel):
         description="Who says how a request went: devices, or, where none report, its root span."
     )
     dropped: dict[str, int]
+    not_signed: str | None = Field(
+        description="Why the runs on record are not signed any more; null where they are, or this"
+        " process has no key."
+    )
     decoding: Way = Field(
         description="By whom this process decodes OTLP as protobuf: by the extension `ldfi-native`,"
         " or by Python, which does the same more slowly."
@@ -134,6 +138,7 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
     with db.read() as session:
         hour = arming.charged(session, arming.within(now - arming.HOUR))
         day = arming.charged(session, arming.within(now - arming.DAY))
+        not_signed = chain_check.check(session, db.keys).wrong
     return Status(
         halted=engine.scheduler.state.halted,
         guardrail=engine.scheduler.state.breach,
@@ -147,6 +152,7 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
         went_well=engine.went_well,
         outcomes_from=engine.outcomes_from,
         dropped=engine.drops(),
+        not_signed=not_signed or None,
         decoding=machine_code.way(),
     )
 

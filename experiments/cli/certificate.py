@@ -25,6 +25,9 @@ Since = Annotated[
         help="A head that was kept: also prove that the chain has grown from it.",
     ),
 ]
+Classes = Annotated[
+    list[str] | None, typer.Option("--class", help="A class that has to be certified.")
+]
 SEVERITY = (exits.FOUND, exits.USAGE, exits.INCONCLUSIVE, exits.FINE)
 """Exit codes, the worst first."""
 
@@ -54,6 +57,23 @@ def head(token: Token, since: Since = None, url: Url = HERE) -> None:
 
 
 @app.command()
+def adopt(as_json: AsJson = False) -> None:
+    """Sign the runs on record as they are: you vouch for whatever the database holds.
+
+    For a service that has got its first key, or whose database was restored. Needs its
+    configuration (database and LDFI_SIGNING_KEY), not its API.
+    """
+    from ldfi.experiments.cli.adopting import adopted
+
+    heads = adopted()
+    if as_json:
+        typer.echo(json.dumps(heads))
+        return
+    for namespace, signed in heads.items():
+        typer.echo(f"{namespace or 'default'}: {signed['size']} runs are signed")
+
+
+@app.command()
 def get(
     campaign: Annotated[str, typer.Argument(help=f"The campaign's id, {HELP}.")],
     token: Token,
@@ -79,6 +99,7 @@ def verify(
     max_age: Annotated[
         str | None, typer.Option(help="An older head is not enough, as `7d` or `12h`.")
     ] = None,
+    classes: Classes = None,
     as_json: AsJson = False,
 ) -> None:
     """Verify that the service signed this, all of it, and that verdicts follow from outcomes.
@@ -90,6 +111,7 @@ def verify(
     given = [str(file), *(word for each in key or () for word in ("--key", str(each)))]
     given += [] if head is None else ["--head", str(head)]
     given += [] if max_age is None else ["--max-age", max_age]
+    given += [word for each in classes or () for word in ("--class", each)]
     raise typer.Exit(main([*given, *(["--json"] if as_json else [])]))
 
 
@@ -103,9 +125,7 @@ def check(
     max_size: Annotated[
         int | None, typer.Option(min=1, help="Faults at once that have to be covered.")
     ] = None,
-    classes: Annotated[
-        list[str] | None, typer.Option("--class", help="A class that has to be certified.")
-    ] = None,
+    classes: Classes = None,
     protected: Annotated[
         list[str] | None,
         typer.Option(help="Faults or points that may be left out; * stands for anything."),
