@@ -23,18 +23,30 @@ _A_LOOK: Final = 200
 @dataclass(frozen=True, slots=True)
 class Carried:
     """``whole``: how many of the experiments carry what their verdicts came from, and it was
-    weighed anew. ``wrong``: what of it does not hold together. ``unspoken``: the faults that runs
-    name and the certificate does not. ``records``: what was read."""
+    weighed anew; ``unweighed``: how many carry it and were not, for it is too much. ``wrong``: what
+    of it does not hold together. ``unspoken``: the faults that runs relied on and the certificate
+    does not speak of. ``records``: what was read."""
 
     experiments: int
     whole: int
     wrong: tuple[str, ...]
+    unweighed: int = 0
     unspoken: tuple[str, ...] = ()
     records: tuple[AnyRecord, ...] = ()
 
 
 def carried(certificate: Mapping[str, Any]) -> Carried:
-    """Look at the runs of a certificate that is known to be one."""
+    """Look at the runs of a certificate that is known to be one.
+
+    Raises Unreadable where what they carry is nothing that everybody reads alike.
+    """
+    try:
+        return _carried(certificate)
+    except (ValueError, ArithmeticError) as error:
+        raise Unreadable(f"what its runs carry cannot be read: {error}") from error
+
+
+def _carried(certificate: Mapping[str, Any]) -> Carried:
     runs = [run for run in certificate["evidence"] if run["origin"] == "injected"]
     read, said = [], []
     for run in runs:
@@ -54,9 +66,12 @@ def carried(certificate: Mapping[str, Any]) -> Carried:
     mine = {**certificate, "evidence": [run for run, _ in read]}
     said += [what for false, what in unbound(mine, records) if false]
     weighed = len(records) if left >= 0 else 0
+    unweighed = len(records) - weighed
     language = certificate["axioms"]["language"]["faults"]
     beyond = frozenset[str]().union(*(unspoken(each, language) for each in records))
-    return Carried(len(runs), weighed, tuple(said), tuple(sorted(beyond)), tuple(records))
+    return Carried(
+        len(runs), weighed, tuple(said), unweighed, tuple(sorted(beyond)), tuple(records)
+    )
 
 
 def _outcomes(record: AnyRecord) -> int:

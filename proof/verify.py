@@ -66,7 +66,7 @@ def verify(document: EvidenceFile, asked: Against) -> Examined:
             answer.false += (f"{_run(each, leaf.index)}: {said}" for said in said_wrong)
         _listed(each, answer)
         _bound(each, answer)
-        _signed_whole(each, document.head, answer)
+        signed_whole(each, document.head, answer)
         _checkpointed(each, document.head, asked.keys, answer)
     head = document.head
     if head is None or not head.signatures:
@@ -177,8 +177,8 @@ def _bound(each: ClassEvidence, answer: Examined) -> None:
         (answer.false if false else answer.lacking).append(f"{each.name}: {said}")
 
 
-def _signed_whole(each: ClassEvidence, head: Head | None, answer: Examined) -> None:
-    """Look whether the certificate is the one that was signed."""
+def signed_whole(each: ClassEvidence, head: Head | None, answer: Examined) -> None:
+    """Look whether the certificate is the one that was signed, if the head was."""
     if each.certificate is None or head is None:
         return
     mine, tree = each.certified, head.certificates

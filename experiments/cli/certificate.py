@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -24,6 +24,10 @@ Since = Annotated[
         dir_okay=False,
         help="A head that was kept: also prove that the chain has grown from it.",
     ),
+]
+Keys = Annotated[
+    list[Path] | None,
+    typer.Option(help="The service's public keys in PEM; may be given again. Tests need none."),
 ]
 Classes = Annotated[
     list[str] | None, typer.Option("--class", help="A class that has to be certified.")
@@ -89,10 +93,7 @@ def get(
 @app.command()
 def verify(
     file: Annotated[Path, typer.Argument(help="What `get` or the pytest plugin wrote.")],
-    key: Annotated[
-        list[Path] | None,
-        typer.Option(help="The service's public keys in PEM; may be given again. Tests need none."),
-    ] = None,
+    key: Keys = None,
     head: Annotated[
         Path | None, typer.Option(help="A head that was kept: the chain must have grown from it.")
     ] = None,
@@ -130,16 +131,40 @@ def check(
         list[str] | None,
         typer.Option(help="Faults or points that may be left out; * stands for anything."),
     ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="The largest δ that *tolerated* may have meant.")
+    ] = None,
+    alpha: Annotated[
+        float | None, typer.Option(help="The largest chance of a false verdict.")
+    ] = None,
+    rule: Annotated[
+        Literal["tests", "threshold"] | None, typer.Option(help="How verdicts had to be reached.")
+    ] = None,
+    presumed: Annotated[
+        float | None,
+        typer.Option(help="The largest share of sets presumed safe that may not be, at 95 %."),
+    ] = None,
+    key: Keys = None,
     as_json: AsJson = False,
 ) -> None:
     """Verify certificates from their evidence alone, without trusting the solver.
+
+    With --key they have to be signed as well: what `get` printed is verified first.
 
     Exits with 0 where all of them are borne out and leave nothing open within the bounds asked for,
     with 3 where something is open, with 1 where one is false, with 2 where one cannot be read.
     """
     from ldfi.experiments.cli.checked import Demand, check_all, said
+    from ldfi.proof.meaning import Required
 
-    asked = Demand(complete, max_size, tuple(classes or ()), tuple(protected or ()))
+    asked = Demand(
+        complete,
+        max_size,
+        tuple(classes or ()),
+        tuple(protected or ()),
+        Required(delta, alpha, rule, presumed),
+        tuple(key or ()),
+    )
     verdicts = check_all(file, asked)
     if as_json:
         typer.echo(json.dumps([each.document() for each in verdicts]))

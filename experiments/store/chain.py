@@ -167,6 +167,7 @@ def signed(session: Session, head: Head, keys: tuple[SigningKey, ...], now: floa
     if not keys:
         return head
     wrong = chain_check.check(session, keys).wrong
+    wrong = wrong or certificates.changed(session, head.certificates)
     if not wrong and head.size:
         wrong = "; ".join(head.wrong(chain_check.ours(keys)))
     if wrong:

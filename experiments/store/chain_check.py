@@ -16,6 +16,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
 
+from ldfi.experiments.errors import Conflict
 from ldfi.experiments.store import notifications
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.schema import FlagRow, HeadRow, RunRow
@@ -143,7 +144,9 @@ def looked_up(session: Session, proofs: Callable[[merkle.Node], object]) -> merk
         known |= dict(session.execute(select(RunRow.leaf, RunRow.nodes).where(some)).tuples().all())
 
     def node(level: int, index: int) -> bytes:
-        nodes = known[((index + 1) << level) - 1]
+        nodes = known.get(((index + 1) << level) - 1, "")
+        if len(nodes) < 64 * (level + 1):
+            raise Conflict(f"the node {level}, {index} of the chain is gone; restore a backup")
         return bytes.fromhex(nodes[64 * level : 64 * (level + 1)])
 
     return node
