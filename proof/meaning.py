@@ -71,7 +71,8 @@ class Meaning:
         if self.unjudged:
             yield f"{self.unjudged} experiments do not say by what they were judged"
         if self.presumed is not None:
-            yield f"up to {self.presumed:.2g} of the sets presumed safe may not be (95 %)"
+            share = f"{100 * self.presumed:.2g} %" if self.presumed < 1 else "any share"
+            yield f"{share} of the sets presumed safe may not be, by re-checks (at 95 %)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,11 @@ def refused(*hosts: str) -> list[str]:
         ("test_wsgi", [refused("stock/*")]),
         ("test_server_in_a_thread", [refused("stock/*")]),
         ("test_threads", [refused("stock/*")]),
+        ("test_sub_test_that_needs_it", [refused("needed/")]),
+        ("test_sub_test_that_survives", []),
+        ("test_async_case", [refused("needed/")]),
+        ("test_async_sub_test", [refused("needed/")]),
+        ("test_subtests_of_pytest", [refused("needed/")]),
     ],
 )
 def test_weaknesses_are_found_and_nothing_else(
@@ -81,6 +86,12 @@ def test_applications_that_trace_themselves(tracing: Session) -> None:
     assert tracing.outcomes == {test: ["failure"] for test in tracing.tests}
 
 
+def test_a_test_whose_function_is_never_called_is_told(session: Session) -> None:
+    assert session.outcomes["test_never_called"] == ["failure"]
+    assert "nothing is known of this test" in session.output
+    assert "test_never_called" not in session.tests
+
+
 def test_other_libraries_are_seen_through_their_instrumentation(session: Session) -> None:
     ((fault,),) = session.found("test_requests_over_a_socket")
 
@@ -97,6 +108,7 @@ def test_unmarked_tests_run_as_ever(session: Session) -> None:
     ("test", "outcome", "verdict", "said"),
     [
         ("test_broken", ["failure"], "broken", "the test fails without any fault"),
+        ("test_sub_test_that_always_fails", ["failure"], "broken", "a subtest failed: "),
         ("test_calls_nothing", ["failure"], "inconclusive", "no call was seen that could fail"),
         ("test_skipped", ["skipped"], "inconclusive", ""),
         ("test_expected_to_fail", ["skipped"], "harmful", ""),
