@@ -14,7 +14,7 @@ from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Db, Running, live_campaign
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.store import campaigns, chain, chain_check
-from ldfi.experiments.store.certificates import Written
+from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.evidence_file import evidence_file, grown, version_of
 from ldfi.experiments.telemetry import clock
@@ -72,11 +72,11 @@ def _certify(db: Database, live: Campaign, given: list[dict[str, Any]], now: flo
         campaigns.certify(change, live, given)
 
 
-def _certified(db: Database, campaign_id: str) -> list[Written]:
+def _certified(db: Database, campaign_id: str) -> list[CampaignCertificate]:
     """Read the certificates of a campaign that is over. Raises NotFound."""
     with db.read() as session:
         return [
-            Written(
+            CampaignCertificate(
                 campaign_id,
                 each["request_class"],
                 version_of(session, each["request_class"], campaign_id),
@@ -87,7 +87,7 @@ def _certified(db: Database, campaign_id: str) -> list[Written]:
 
 
 def _evidence(
-    db: Database, certified: list[Written], since: int | None, now: float
+    db: Database, certified: list[CampaignCertificate], since: int | None, now: float
 ) -> dict[str, Any]:
     with db.read() as session:
         return evidence_file(session, certified, db.keys, now, since)

@@ -12,7 +12,7 @@ from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store import chain, notifications
-from ldfi.experiments.store.certificates import Written
+from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.database import Change, unless_unwritable
 from ldfi.experiments.store.notifications import Event
 from ldfi.experiments.store.schema import CampaignRow
@@ -68,10 +68,12 @@ def certify(change: Change, campaign: Campaign, certificates: list[dict[str, Any
         chain.certify(change, settings, written(campaign, certificates))
 
 
-def written(campaign: Campaign, certificates: list[dict[str, Any]]) -> list[Written]:
+def written(campaign: Campaign, certificates: list[dict[str, Any]]) -> list[CampaignCertificate]:
     """List the certificates of a campaign, each with its class version."""
     return [
-        Written(campaign.id, name, campaign.explorations[name].version, each["certificate"])
+        CampaignCertificate(
+            campaign.id, name, campaign.explorations[name].version, each["certificate"]
+        )
         for each in certificates
         if (name := each["request_class"]) in campaign.explorations
     ]

@@ -23,7 +23,7 @@ from ldfi.proof.head import CertificateTree, ClassVersion
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class CampaignCertificate:
     """A certificate as a campaign gives it out."""
 
     campaign: str
@@ -59,7 +59,9 @@ def unlike(session: Session) -> Iterator[str]:
             yield f"the certificate of {row.request_class}, {row.campaign_id}, was changed"
 
 
-def certified(session: Session, written: Iterable[Written]) -> dict[ClassVersion, Certified]:
+def certified(
+    session: Session, written: Iterable[CampaignCertificate]
+) -> dict[ClassVersion, Certified]:
     """Return what these certificates are signed with, those of them that are: by class version."""
     node, size = merkle.lookup(hashes := _hashes(session)), len(hashes)
     found = {}
@@ -77,7 +79,9 @@ def version_of(session: Session, campaign: str, request_class: str) -> int | Non
     return None if row is None else row.version
 
 
-def put(change: Change, settings: Mapping[str, Any], written: Iterable[Written]) -> bool:
+def put(
+    change: Change, settings: Mapping[str, Any], written: Iterable[CampaignCertificate]
+) -> bool:
     """Make leaves of certificates, in the place of those that there were; return whether anything
     has changed. Raises ValueError for what has no canonical form."""
     session, any_news = change.session, False
@@ -101,7 +105,7 @@ def put(change: Change, settings: Mapping[str, Any], written: Iterable[Written])
     return any_news
 
 
-def _same(row: CertificateRow, made: Certified, each: Written) -> bool:
+def _same(row: CertificateRow, made: Certified, each: CampaignCertificate) -> bool:
     before = replace(made, time=_read(row).time)
     return before.leaf(each.class_version, each.certificate).hex() == row.hashed
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from ldfi.experiments.errors import Conflict
 from ldfi.experiments.store import certificates, chain, chain_check, checkpoints
-from ldfi.experiments.store.certificates import Written
+from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.schema import ClassRow, ExperimentRow, RunRow
 from ldfi.proof import merkle
 from ldfi.proof.canonical import read
@@ -45,7 +45,7 @@ def _runs(session: Session, class_version: ClassVersion, size: int) -> _Runs:
 
 def evidence_file(
     session: Session,
-    certified: Iterable[Written],
+    certified: Iterable[CampaignCertificate],
     keys: tuple[SigningKey, ...],
     now: float,
     since: int | None = None,
@@ -153,7 +153,7 @@ def _pruned(
 
 def _class(
     session: Session,
-    each: Written,
+    each: CampaignCertificate,
     runs: _Runs,
     head: Head,
     node: merkle.Node,

@@ -137,7 +137,7 @@ COVERS = (
 
 @pytest.fixture(scope="module")
 def honest() -> tuple[Chain, dict[str, Any]]:
-    return given_out(3)
+    return given_out(15)
 
 
 def codes(document: dict[str, Any], made: Chain, tmp_path: Path) -> tuple[int, int, int]:
@@ -155,7 +155,7 @@ def test_what_was_given_out_is_accepted(
     honest: tuple[Chain, dict[str, Any]], tmp_path: Path
 ) -> None:
     made, document = honest
-    assert sum(len(part["certificate"]["open"]) for part in document["classes"]) >= 7
+    assert all(part["certificate"]["open"] for part in document["classes"])
     assert codes(document, made, tmp_path) == (3, 3, 0)
 
 
@@ -229,7 +229,7 @@ def mutated(rng: random.Random, made: Chain, document: dict[str, Any]) -> str:
             every.setdefault(path, []).append((holder, key))
         holder, key = rng.choice(every[rng.choice(sorted(every))])
         elsewhere, key_there, _ = rng.choice(list(places(document)))
-        odd = (None, 0, 1, [], {}, "x", 10**30, -1.5, True, "\ud800")
+        odd: tuple[object, ...] = (None, 0, 1, [], {}, "x", 10**30, -1.5, True, "\ud800")
         holder[key] = rng.choice([*odd, copy.deepcopy(elsewhere[key_there])])
     cover = rng.choice([_as_it_is, *COVERS])
     if cover is not _as_it_is and way in FORGERS:

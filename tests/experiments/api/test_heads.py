@@ -14,7 +14,7 @@ from ldfi.experiments.cli.serving import service_of
 from ldfi.experiments.errors import InvalidConfig
 from ldfi.experiments.process.config import Config
 from ldfi.experiments.store import Database, campaigns, chain, experiments
-from ldfi.experiments.store.certificates import Written
+from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.schema import CampaignRow
 from ldfi.proof.__main__ import BORNE_OUT, FALSE, main
 from ldfi.proof.head import Head, SigningKey
@@ -126,7 +126,7 @@ def certify(url: str, campaign: str) -> None:
     with database.change(time.time()) as change:
         row = campaigns.load(change.session, campaign)
         row.certificates = [{"request_class": CLASS, "certificate": empty}]
-        chain.certify(change, {}, [Written(campaign, CLASS, 1, empty)])
+        chain.certify(change, {}, [CampaignCertificate(campaign, CLASS, 1, empty)])
     database.close()
 
 

@@ -13,7 +13,7 @@ from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.errors import Conflict
 from ldfi.experiments.store import Database, chain, chain_check, experiments
 from ldfi.experiments.store.arming import Armed
-from ldfi.experiments.store.certificates import Written
+from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.evidence_file import evidence_file, version_of
 from ldfi.experiments.store.schema import CountNodeRow, ExperimentRow, HeadRow, RunCountRow, RunRow
 from ldfi.proof import merkle
@@ -275,7 +275,10 @@ def test_what_nobody_ended_leaves_a_record_and_to_drop_it_is_found(database: Dat
         experiments.end(change, orders[1].experiment, 3, None)
     # Then each left a record that holds together, of the version it was armed on
     assert _sizes(database) == (3, 3, 3)
-    certified = [Written("c", "GET /", 2, {}), Written("c", "GET /other", 2, {})]
+    certified = [
+        CampaignCertificate("c", "GET /", 2, {}),
+        CampaignCertificate("c", "GET /other", 2, {}),
+    ]
     with database.read() as session:
         document = evidence_file(session, certified, (KEY,), NOW + 7_200)
     for each in document["classes"]:

@@ -15,7 +15,7 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.errors import Conflict
 from ldfi.experiments.store import Database, campaigns, chain, chain_check, run_counts
-from ldfi.experiments.store.certificates import Written
+from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.evidence_file import evidence_file
 from ldfi.experiments.store.schema import (
     AuditRow,
@@ -174,7 +174,7 @@ def evidence(world: World) -> dict[str, Any]:
     with world.database.read() as session:
         row = the_first(session)
         given = [
-            Written(row.id, each["request_class"], 1, each["certificate"])
+            CampaignCertificate(row.id, each["request_class"], 1, each["certificate"])
             for each in row.certificates
         ]
         document = evidence_file(session, given, world.database.keys, world.now + 60)

@@ -28,7 +28,7 @@ from ldfi.experiments.store import (
     retention,
     revisions,
 )
-from ldfi.experiments.store.certificates import Written
+from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.evidence_file import evidence_file
 from ldfi.experiments.store.found import as_it_is
@@ -58,7 +58,9 @@ def known(database: Database, now: float) -> dict[str, Any]:
     campaigns = engine.scheduler.state.campaigns.values()
     with database.read() as session:
         certified = [
-            Written(campaign.id, name, each.version, each.knowledge.certificate()["certificate"])
+            CampaignCertificate(
+                campaign.id, name, each.version, each.knowledge.certificate()["certificate"]
+            )
             for campaign in campaigns
             for name, each in campaign.explorations.items()
         ]
