@@ -43,7 +43,7 @@ ON_SQLITE = pytest.mark.parametrize("again", ["sqlite"], indirect=True)
 """What is hashed and signed is the same on each database."""
 
 
-def a_life(database: Database) -> tuple[World, Campaign]:
+def one_campaign_over(database: Database) -> tuple[World, Campaign]:
     """A campaign that is over, and another that has begun."""
     world = World(database)
     world.finish(world.start(QUICK))
@@ -213,7 +213,7 @@ def goes_on(world: World) -> None:
 
 @ON_SQLITE
 def test_what_nobody_has_rewritten_is_signed(again: Again) -> None:
-    world, _ = again(a_life, KEY)
+    world, _ = again(one_campaign_over, KEY)
     assert code(world, evidence(world)) == BORNE_OUT
     goes_on(world)
     assert code(world, evidence(world)) == BORNE_OUT
@@ -229,7 +229,7 @@ def test_what_nobody_has_rewritten_is_signed(again: Again) -> None:
     ids=lambda each: each.__name__.strip("_"),
 )
 def test_nothing_that_somebody_has_rewritten_is_signed(again: Again, rewrite: Rewriting) -> None:
-    world, _ = again(a_life, KEY)
+    world, _ = again(one_campaign_over, KEY)
     with world.database.read() as session:
         signed_before = chain.head_of(session)
     with world.database.change(world.now) as change:
@@ -270,7 +270,7 @@ def fresh(document: str, before: Head) -> bool:
 
 @ON_SQLITE
 def test_whoever_has_the_key_may_vouch_for_what_is_sound(again: Again) -> None:
-    world, _ = again(a_life, KEY)
+    world, _ = again(one_campaign_over, KEY)
     with world.database.change(world.now) as change:
         _no_signatures(change.session)
     assert code(world, evidence(world)) != BORNE_OUT
