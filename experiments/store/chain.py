@@ -50,7 +50,8 @@ def append(change: Change, class_version: ClassVersion, make: Callable[[int], Ru
     head = found.head
     number, counted = run_counts.count_one(session, class_version)
     record = make(number)
-    nodes = merkle.completed(head.size, record.leaf, node_of(session))
+    node = node_of(session)
+    nodes = merkle.completed(head.size, record.leaf, node)
     session.add(
         RunRow(
             leaf=head.size,
@@ -66,7 +67,7 @@ def append(change: Change, class_version: ClassVersion, make: Callable[[int], Ru
     size = head.size + 1
     grown = Head(
         size,
-        merkle.root(size, node_of(session)),
+        merkle.root(size, node),
         max(change.now, head.time, record.ended),
         runs={},
         counts=counted,
@@ -128,10 +129,14 @@ def _looked_at(change: Change, changed: Callable[[Head], str]) -> ChainCheck:
 
 def _unlike(session: Session, head: Head) -> Iterator[str]:
     """Report what on record is not what was hashed."""
-    for row in session.scalars(select(RunRow)):
-        hashed = merkle.leaf(row.document.encode()).hex()
-        if row.remains is None and hashed != row.nodes[: checkpoints.HASH]:
+    leaves = []
+    for row in session.scalars(select(RunRow).order_by(RunRow.leaf)):
+        hashed, said = merkle.leaf(row.document.encode()), row.nodes[: checkpoints.HASH]
+        leaves.append(bytes.fromhex(said))
+        if row.remains is None and hashed.hex() != said:
             yield f"run {row.leaf} is not what was hashed"
+    if merkle.root_of(leaves) != head.root:
+        yield "the runs on record are not those of the head"
     runs = head.runs if head.counts is None else run_counts.counted_runs(session)
     if sum(runs.values()) != head.size or head.counts not in {None, counts_root(runs)}:
         yield "the counts of runs are not those of the head"

@@ -80,6 +80,12 @@ def _a_verdict_and_all_nodes(session: Session) -> None:
         row.nodes = b"".join(merkle.completed(row.leaf, leaves[row.leaf], node)).hex()
 
 
+def _an_inner_node(session: Session) -> None:
+    row = session.get_one(RunRow, 1)
+    row.nodes = merkle.leaf(b"anything").hex() + row.nodes[64:]
+    row.document, row.remains = "", "gone"
+
+
 def _all_nodes_and_the_head(session: Session) -> None:
     _a_verdict_and_all_nodes(session)
     rows = list(session.scalars(select(RunRow).order_by(RunRow.leaf)))
@@ -280,7 +286,7 @@ def test_whoever_has_the_key_may_vouch_for_what_is_sound(again: Again) -> None:
     goes_on(world)
     assert code(world, evidence(world)) == BORNE_OUT
     # But not for what does not follow from itself
-    for rewrite in (_a_verdict, _a_verdict_and_all_nodes, _a_count, _a_certificate):
+    for rewrite in (_a_verdict, _a_verdict_and_all_nodes, _an_inner_node, _a_count, _a_certificate):
         with (
             pytest.raises(Conflict, match="restore a backup"),
             world.database.change(1.0) as change,
