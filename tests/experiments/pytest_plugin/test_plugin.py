@@ -64,6 +64,7 @@ def refused(*hosts: str) -> list[str]:
         ("test_async_case", [refused("needed/")]),
         ("test_async_sub_test", [refused("needed/")]),
         ("test_subtests_of_pytest", [refused("needed/")]),
+        ("test_charged_once", [["reset@app>http:POST:payments/charges"]]),
     ],
 )
 def test_weaknesses_are_found_and_nothing_else(
@@ -90,6 +91,22 @@ def test_a_test_whose_function_is_never_called_is_told(session: Session) -> None
     assert session.outcomes["test_never_called"] == ["failure"]
     assert "nothing is known of this test" in session.output
     assert "test_never_called" not in session.tests
+
+
+def test_what_is_easily_lost_to_sight_is_found_or_said(session: Session) -> None:
+    """Never *passed*: a needed call that nobody saw would be called safe."""
+    needed = {name: test for name, test in session.tests.items() if "test_needed[" in name}
+    for name in ("pool", "map", "thread", "timer", "worker"):
+        kind = f"test_needed[by_{name if name == 'map' else f'a_{name}'}]"
+        assert session.found(kind) == [refused("stock/*")], session.output
+        needed.pop(kind)
+    assert len(needed) == 4
+    for test in needed.values():
+        assert test["verdict"] == "inconclusive"
+        assert "nothing was tried there" in test["reason"]
+    beside = [test["verdict"] for name, test in session.tests.items() if "test_optional[" in name]
+    assert beside == ["tolerated"] * 5
+    assert session.tests["test_asks_its_server_itself"]["verdict"] == "tolerated"
 
 
 def test_other_libraries_are_seen_through_their_instrumentation(session: Session) -> None:
@@ -214,7 +231,7 @@ def test_workers_find_the_same_and_report_it_together(
 ) -> None:
     folder = tmp_path_factory.mktemp("many")
 
-    spread = Session(folder, "-n", "2", "-k", "pair or param or anew or single")
+    spread = Session(folder, "-n", "2", "-k", "pair or parametrized or anew or single")
 
     assert len(spread.tests) == 5
 
