@@ -17,7 +17,8 @@ from typing import Any
 from sqlalchemy import delete
 
 from ldfi.experiments.store import Database, chain
-from ldfi.experiments.store.evidence_file import Certified, evidence_file
+from ldfi.experiments.store.certificates import CampaignCertificate
+from ldfi.experiments.store.evidence_file import evidence_file
 from ldfi.experiments.store.run_counts import fill
 from ldfi.experiments.store.schema import CountNodeRow, HeadRow, RunCountRow
 from ldfi.lineage.digest import digest
@@ -85,7 +86,9 @@ def measured() -> Iterable[tuple[str, float]]:
     ]
     yield f"a run appended and the head signed, {CLASSES} class versions", statistics.median(times)
     yield "the same, the slowest", max(times)
-    certified = [Certified(f"c{n}", base.version, EMPTY) for n in range(CLASSES)]
+    certified = [
+        CampaignCertificate("benchmark", f"c{n}", base.version, EMPTY) for n in range(CLASSES)
+    ]
     with database.read() as session:
         began = time.process_time()
         document = json.loads(json.dumps(evidence_file(session, certified, (key,), NOW)))

@@ -31,6 +31,7 @@ from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.store import (
     campaigns,
+    chain_check,
     classes,
     experiments,
     findings,
@@ -363,7 +364,7 @@ def _delivery(row: Row, later: int, days: int) -> Row:
 
 def _chain(change: Change, runs: Sequence[Row], ids: Mapping[str, str], days: int) -> None:
     """Hash records anew and append them to the chain, with its head and its counts."""
-    session, node = change.session, runs_chain.node_of(change.session)
+    session, node = change.session, chain_check.node_of(change.session)
     head = Head.from_json(read(session.get_one(HeadRow, 1).document))
     known: dict[tuple[int, int], bytes] = {}
 

@@ -28,19 +28,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Check a file, and say what was found."""
     given = _parser().parse_args(arguments)
     try:
-        answer = answer_of(given.file, given.key, given.head, given.max_age)
+        answer = answer_of(given.file, given.key, given.head, given.max_age, given.classes)
     except ModuleNotFoundError as error:
         sys.stderr.write(f"{error.name} is not installed: pip install 'ldfi[signing]'\n")
         return UNREADABLE
     except (Unreadable, OSError) as error:
-        sys.stderr.write(f"unreadable: {error}\n")
+        sys.stderr.write(f"unreadable: {printable(str(error))}\n")
         return UNREADABLE
     sys.stdout.write(json.dumps(said(answer)) + "\n" if given.json else words(answer))
     return exit_code(answer)
 
 
 def answer_of(
-    file: Path, keys: Sequence[Path], head: Path | None = None, max_age: float | None = None
+    file: Path,
+    keys: Sequence[Path],
+    head: Path | None = None,
+    max_age: float | None = None,
+    classes: Sequence[str] = (),
 ) -> Examined:
     """Check a file. Raises Unreadable, or OSError."""
     document = EvidenceFile.from_json(read(_text(file)))
@@ -48,7 +52,7 @@ def answer_of(
     for each in keys:
         known += public_keys(_text(each))
     earlier = None if head is None else Head.from_json(read(_text(head)), "the earlier head")
-    return verify(document, Against(known, time.time(), earlier, max_age))
+    return verify(document, Against(known, time.time(), earlier, max_age, classes))
 
 
 def exit_code(answer: Examined) -> int:
@@ -82,7 +86,15 @@ def words(answer: Examined) -> str:
             f"  {answer.pruned} more runs were dropped by age: that they were there is proved, "
             "what they came to is signed and cannot be worked out any more"
         )
-    return "\n".join([*lines, *(f"  {each}" for each in (*answer.false, *answer.lacking))]) + "\n"
+    lines += [f"  {each}" for each in (*answer.false, *answer.lacking)]
+    return "\n".join(map(printable, lines)) + "\n"
+
+
+def printable(text: str) -> str:
+    """Return text with what would move a terminal's cursor, or cannot be written, spelt out."""
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
 
 
 def seconds(text: str) -> float:
@@ -113,6 +125,13 @@ def _parser() -> argparse.ArgumentParser:
         "--head", type=Path, help="a head that was kept: it must have grown from it"
     )
     parser.add_argument("--max-age", type=seconds, help="of the head, as 7d: older is not enough")
+    parser.add_argument(
+        "--class",
+        dest="classes",
+        action="append",
+        default=[],
+        help="a class that has to be certified; repeatable; others are not looked at",
+    )
     parser.add_argument("--json", action="store_true", help="say it as JSON")
     return parser
 

@@ -17,7 +17,7 @@ a suspicion, and harm the second time: what rests on that is not false, and lack
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -78,6 +78,9 @@ def unbound(
                 yield False, f"{claim.name} is not on record"
             for record in found:
                 yield from ((True, said) for said in _wrong(claim, record, language, twice))
+                if claim.verdict == "tolerated" and (beyond := unspoken(record, language)):
+                    of = f"{record.experiment} relied on {min(beyond)}"
+                    yield False, f"{of}, of which the certificate says nothing"
                 if claim.verdict == "harmful" and _of_bystanders(record):
                     yield False, f"{record.experiment} shows harm of bystanders alone"
         for verdict, many in claimed.items():
@@ -117,6 +120,16 @@ def _wrong(
             yield f"{name} relied on {min(missing)}, which is left out"
         if record.degraded:
             yield f"{name} was degraded, which proves only what fired"
+
+
+def unspoken(record: AnyRecord, language: Collection[str]) -> frozenset[str]:
+    """Return what a run that was survived relied on, and a certificate does not speak of, although
+    it speaks of such faults elsewhere. Kinds that nobody was to try are in no language."""
+    kinds = {name.partition("@")[0] for name in language}
+    relied_on = record.relied_on if record.verdict == "tolerated" else ()
+    return frozenset(
+        each for each in relied_on if each not in language and each.partition("@")[0] in kinds
+    )
 
 
 def _same(one: object, other: object) -> bool:

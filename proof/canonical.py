@@ -30,7 +30,7 @@ def read(text: str | bytes) -> Any:
     try:
         value = json.loads(text, object_pairs_hook=_once, parse_constant=_refused, parse_int=_whole)
         _shallow(value)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, OverflowError, RecursionError) as error:
         raise Unreadable(f"this is no JSON that everybody reads alike: {error}") from error
     return value
 

@@ -3,14 +3,17 @@
     {"format": "ldfi-evidence/1",
      "head": {…} or null, "grown": [{"from": size, "path": [hash, …]}, …],
      "classes": [{"request_class": …, "version": …, "certificate": {…} or null,
+                  "certified": {"campaign": …, "settings": {…}, "time": …, "place": …, "path": […]},
                   "runs": [{"index": …, "record": {…}, "path": [hash, …]}, …],
                   "pruned": {"checkpoint": {…}, "runs": [{"index": …, "leaf": hash, …}, …]},
                   "unsigned": [{"experiment": …, "verdict": …}, …]}, …]}
 
-``index``: the leaf of the tree. ``unsigned``: runs of the class version that are on record and not
-in the tree, for they ended before there was one. ``pruned``, where there are any: what is left of
-runs that were dropped by age (:mod:`ldfi.proof.checkpoint`). Of tests there is no tree and no head:
-nobody signs their records, which are listed all the same.
+``index``: the leaf of the tree. ``certified``: whose the certificate is, and the proof that it is
+the one that was signed (:mod:`ldfi.proof.certified`); files from before have none. ``unsigned``:
+runs of the class version that are on record and not in the tree, for they ended before there was
+one. ``pruned``, where there are any: what is left of runs that were dropped by age
+(:mod:`ldfi.proof.checkpoint`). Of tests there is no tree and no head: nobody signs their records,
+which are listed all the same.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ldfi.proof.certified import Certified
 from ldfi.proof.checkpoint import Checkpoint, Remains
 from ldfi.proof.fields import Fields, sha256
 from ldfi.proof.head import ClassVersion, Head
@@ -40,7 +44,8 @@ class Leaf:
 @dataclass(frozen=True, slots=True)
 class ClassEvidence:
     """What one certificate rests on. ``unsigned``: ids of runs from before the tree. ``pruned``:
-    what is left of runs that were dropped; ``checkpoint``: who says so."""
+    what is left of runs that were dropped; ``checkpoint``: who says so. ``certified``: the proof
+    that the certificate was signed."""
 
     request_class: str
     version: int
@@ -49,6 +54,7 @@ class ClassEvidence:
     unsigned: tuple[str, ...]
     pruned: tuple[Remains, ...] = ()
     checkpoint: Checkpoint | None = None
+    certified: Certified | None = None
 
     @property
     def class_version(self) -> ClassVersion:
@@ -99,6 +105,7 @@ def _class(value: Any, where: str) -> ClassEvidence:
     data = Fields(value, where)
     certificate = data.take("certificate") if data.has("certificate") else None
     pruned, checkpoint = _pruned(data.inner("pruned")) if data.has("pruned") else ((), None)
+    signed = data.take("certified") if data.has("certified") else None
     found = ClassEvidence(
         request_class=data.text("request_class"),
         version=data.whole("version"),
@@ -107,6 +114,7 @@ def _class(value: Any, where: str) -> ClassEvidence:
         unsigned=data.many("unsigned", _unsigned),
         pruned=pruned,
         checkpoint=checkpoint,
+        certified=None if signed is None else Certified.from_json(signed, f"{where}: certified"),
     )
     data.done()
     return found

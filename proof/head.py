@@ -5,6 +5,9 @@ root of a second Merkle tree over it: so a run's end changes a dozen hashes, who
 is given the list as well, and whoever checks makes the root anew from it. Heads from before have
 the list itself in what is signed.
 
+The certificates that a service gave out are leaves of a third tree, of which the root and the count
+are signed (:mod:`ldfi.proof.certified`); heads from before there was one do not speak of them.
+
 Every key of the service signs it (there are two while one takes over from the other), and the ids
 of these keys are part of what is signed. Ed25519, by the package ``cryptography``.
 """
@@ -26,7 +29,8 @@ from ldfi.proof.fields import Fields, text
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-FORMAT: Final = "ldfi-head/2"
+FORMAT: Final = "ldfi-head/3"
+UNCERTIFIED: Final = "ldfi-head/2"
 BEFORE: Final = "ldfi-head/1"
 _FAR: Final = 1e12
 _BLOCK: Final = re.compile(r"-----BEGIN ([A-Z ]+)-----.+?-----END \1-----", re.DOTALL)
@@ -47,10 +51,30 @@ def counts_root(runs: Mapping[ClassVersion, int]) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
+class CertificateTree:
+    """How many certificates there are, and the root of the tree over them."""
+
+    count: int
+    root: bytes
+
+    def to_json(self) -> dict[str, Any]:
+        """Write it down."""
+        return {"count": self.count, "root": self.root.hex()}
+
+    @classmethod
+    def from_json(cls, data: Fields) -> CertificateTree:
+        """Read what :meth:`to_json` wrote. Raises Unreadable for anything else."""
+        found = cls(data.whole("count"), data.hashed("root"))
+        data.done()
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
     """``time``: Unix seconds. ``runs``: how many there are of each class version, in the order in
     which these came; empty where nobody looked them up. ``counts``: the root of the tree over them;
-    None in heads from before there was one.
+    None in heads from before there was one. ``certificates``: the tree over those that were given
+    out; None where none was.
     """
 
     size: int
@@ -60,6 +84,7 @@ class Head:
     keys: tuple[str, ...] = ()
     signatures: Mapping[str, bytes] = field(default_factory=dict)
     counts: bytes | None = None
+    certificates: CertificateTree | None = None
 
     def signed_by(self, keys: Iterable[SigningKey]) -> Head:
         """Have these keys sign it, and no others."""
@@ -80,11 +105,12 @@ class Head:
         return [[name, version, many] for (name, version), many in self.runs.items()]
 
     def _said(self) -> dict[str, Any]:
-        counted = (
-            {"format": BEFORE, "runs": sorted(self._listed())}
-            if self.counts is None
-            else {"format": FORMAT, "counts": self.counts.hex()}
-        )
+        if self.counts is None:
+            counted: dict[str, Any] = {"format": BEFORE, "runs": sorted(self._listed())}
+        else:
+            counted = {"format": UNCERTIFIED, "counts": self.counts.hex()}
+        if self.certificates is not None:
+            counted |= {"format": FORMAT, "certificates": self.certificates.to_json()}
         return {
             **counted,
             "size": self.size,
@@ -97,7 +123,7 @@ class Head:
     def from_json(cls, value: Any, where: str = "the head") -> Head:
         """Read what :meth:`to_json` wrote. Raises Unreadable for anything else."""
         data = Fields(value, where)
-        written = data.text("format", (FORMAT, BEFORE))
+        written = data.text("format", (FORMAT, UNCERTIFIED, BEFORE))
         runs = data.many("runs", _count)
         signatures = data.take("signatures")
         if not isinstance(signatures, dict):
@@ -109,7 +135,10 @@ class Head:
             runs={(name, version): many for name, version, many in runs},
             keys=data.many("keys", text),
             signatures={key: _signature(each, where) for key, each in signatures.items()},
-            counts=data.hashed("counts") if written == FORMAT else None,
+            counts=None if written == BEFORE else data.hashed("counts"),
+            certificates=(
+                CertificateTree.from_json(data.inner("certificates")) if written == FORMAT else None
+            ),
         )
         data.done()
         if len(head.runs) < len(runs):

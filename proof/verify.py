@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ldfi.proof import merkle
 from ldfi.proof.binding import unbound
@@ -23,12 +23,15 @@ LATE = 3_600.0
 @dataclass(frozen=True, slots=True)
 class Against:
     """What it is held against. ``earlier``: a head that was kept; ``max_age``: seconds; ``now``:
-    Unix seconds."""
+    Unix seconds; ``classes``: those that have to be there, and no others are looked at; empty: all
+    that are; ``weigh``: whether verdicts are worked out anew."""
 
     keys: Sequence[PublicKey]
     now: float
     earlier: Head | None = None
     max_age: float | None = None
+    classes: Sequence[str] = ()
+    weigh: bool = True
 
 
 @dataclass(slots=True)
@@ -46,14 +49,24 @@ class Examined:
 
 def verify(document: EvidenceFile, asked: Against) -> Examined:
     """Check a document. Raises Unreadable for a certificate that is none."""
+    there = {each.request_class for each in document.classes}
+    if asked.classes:
+        mine = tuple(each for each in document.classes if each.request_class in asked.classes)
+        document = replace(document, classes=mine)
     answer = Examined(classes=len(document.classes))
+    missing = [name for name in dict.fromkeys(asked.classes) if name not in there]
+    answer.lacking += (f"{name}: there is no certificate of it" for name in missing)
+    if missing and not document.classes:
+        return answer
     answer.false += _twice(document)
     for each in document.classes:
         for leaf in each.runs:
             answer.runs += 1
-            answer.false += (f"{_run(each, leaf.index)}: {said}" for said in wrong(leaf.record))
+            said_wrong = wrong(leaf.record) if asked.weigh else ()
+            answer.false += (f"{_run(each, leaf.index)}: {said}" for said in said_wrong)
         _listed(each, answer)
         _bound(each, answer)
+        signed_whole(each, document.head, answer)
         _checkpointed(each, document.head, asked.keys, answer)
     head = document.head
     if head is None or not head.signatures:
@@ -158,10 +171,28 @@ def _bound(each: ClassEvidence, answer: Examined) -> None:
     try:
         records = [leaf.record for leaf in each.runs]
         found = list(unbound(each.certificate, records, each.pruned))
-    except (TypeError, KeyError, AttributeError, ValueError) as error:
+    except (TypeError, LookupError, AttributeError, ValueError, ArithmeticError) as error:
         raise Unreadable(f"{each.name}: its certificate is none: {error!r}") from error
     for false, said in found:
         (answer.false if false else answer.lacking).append(f"{each.name}: {said}")
+
+
+def signed_whole(each: ClassEvidence, head: Head | None, answer: Examined) -> None:
+    """Look whether the certificate is the one that was signed, if the head was."""
+    if each.certificate is None or head is None:
+        return
+    mine, tree = each.certified, head.certificates
+    if mine is None or tree is None:
+        answer.lacking.append(f"{each.name}: its certificate is not signed, only its runs are")
+        return
+    try:
+        leaf = mine.leaf(each.class_version, each.certificate)
+    except ValueError as error:
+        raise Unreadable(f"{each.name}: its certificate is none: {error}") from error
+    if not merkle.included(leaf, mine.place, tree.count, mine.path, tree.root):
+        answer.false.append(f"{each.name}: its certificate is not the one that was signed")
+    if mine.time > head.time:
+        answer.false.append(f"{each.name}: its certificate was written after the head was signed")
 
 
 def _in_tree(document: EvidenceFile, head: Head) -> Iterator[str]:

@@ -12,9 +12,11 @@ from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import Id
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Db, Running, live_campaign
-from ldfi.experiments.store import campaigns, chain
+from ldfi.experiments.domain.campaign.campaign import Campaign
+from ldfi.experiments.store import campaigns, chain, chain_check
+from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.database import Database
-from ldfi.experiments.store.evidence_file import Certified, evidence_file, grown, version_of
+from ldfi.experiments.store.evidence_file import evidence_file, grown, version_of
 from ldfi.experiments.telemetry import clock
 
 router = APIRouter(prefix="/api/v1", tags=["certificates"], route_class=GuardedRoute)
@@ -51,25 +53,31 @@ async def evidence(
     if live is None:
         certified = await asyncio.to_thread(_certified, db, campaign_id)
     else:
-        certified = [
-            Certified(name, each.version, each.knowledge.certificate()["certificate"])
-            for name, each in live.explorations.items()
-        ]
+        given = live.certificates()
+        await asyncio.to_thread(_certify, db, live, given, clock.now())
+        certified = campaigns.written(live, given)
     return await asyncio.to_thread(_evidence, db, certified, since, clock.now())
 
 
 def _head(db: Database, since: int | None, now: float) -> dict[str, Any]:
     with db.read() as session:
-        signed = chain.signed(chain.head_of(session), db.keys, now)
-        proved = [] if since is None else [grown(signed, since, chain.node_of(session))]
+        signed = chain.signed(session, chain.head_of(session), db.keys, now)
+        proved = [] if since is None else [grown(signed, since, chain_check.node_of(session))]
     return {"head": signed.to_json(), "grown": proved}
 
 
-def _certified(db: Database, campaign_id: str) -> list[Certified]:
+def _certify(db: Database, live: Campaign, given: list[dict[str, Any]], now: float) -> None:
+    """Sign what a campaign that is not over gives out."""
+    with db.change(now) as change:
+        campaigns.certify(change, live, given)
+
+
+def _certified(db: Database, campaign_id: str) -> list[CampaignCertificate]:
     """Read the certificates of a campaign that is over. Raises NotFound."""
     with db.read() as session:
         return [
-            Certified(
+            CampaignCertificate(
+                campaign_id,
                 each["request_class"],
                 version_of(session, each["request_class"], campaign_id),
                 each["certificate"],
@@ -79,7 +87,7 @@ def _certified(db: Database, campaign_id: str) -> list[Certified]:
 
 
 def _evidence(
-    db: Database, certified: list[Certified], since: int | None, now: float
+    db: Database, certified: list[CampaignCertificate], since: int | None, now: float
 ) -> dict[str, Any]:
     with db.read() as session:
         return evidence_file(session, certified, db.keys, now, since)

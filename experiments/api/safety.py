@@ -33,7 +33,7 @@ from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import what_if
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.patterns import matching
-from ldfi.experiments.store import arming, switches
+from ldfi.experiments.store import arming, chain_check, switches
 from ldfi.experiments.store.maintenance import window as window_by_id
 from ldfi.experiments.store.maintenance import window_of
 from ldfi.experiments.store.schema import AuditRow, MaintenanceRow
@@ -79,6 +79,10 @@ class Status(BaseModel):
         description="Who says how a request went: devices, or, where none report, its root span."
     )
     dropped: dict[str, int]
+    not_signed: str | None = Field(
+        description="Why the runs on record are not signed any more; null where they are, or this"
+        " process has no key."
+    )
     decoding: Way = Field(
         description="By whom this process decodes OTLP as protobuf: by the extension `ldfi-native`,"
         " or by Python, which does the same more slowly."
@@ -139,6 +143,7 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
         hour = arming.charged_within(session, arming.HOUR, now)
         day = arming.charged_within(session, arming.DAY, now)
         jumped = switches.jumped(session, now)
+        not_signed = chain_check.check(session, db.keys).wrong
     return Status(
         halted=engine.scheduler.state.halted,
         guardrail=engine.scheduler.state.breach,
@@ -153,6 +158,7 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
         went_well=engine.went_well,
         outcomes_from=engine.outcomes_from,
         dropped=engine.drops(),
+        not_signed=not_signed or None,
         decoding=machine_code.way(),
     )
 

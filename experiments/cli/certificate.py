@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -24,6 +24,13 @@ Since = Annotated[
         dir_okay=False,
         help="A head that was kept: also prove that the chain has grown from it.",
     ),
+]
+Keys = Annotated[
+    list[Path] | None,
+    typer.Option(help="The service's public keys in PEM; may be given again. Tests need none."),
+]
+Classes = Annotated[
+    list[str] | None, typer.Option("--class", help="A class that has to be certified.")
 ]
 SEVERITY = (exits.FOUND, exits.USAGE, exits.INCONCLUSIVE, exits.FINE)
 """Exit codes, the worst first."""
@@ -54,6 +61,23 @@ def head(token: Token, since: Since = None, url: Url = HERE) -> None:
 
 
 @app.command()
+def adopt(as_json: AsJson = False) -> None:
+    """Sign the runs on record as they are: you vouch for whatever the database holds.
+
+    For a service that has got its first key, or whose database was restored. Needs its
+    configuration (database and LDFI_SIGNING_KEY), not its API.
+    """
+    from ldfi.experiments.cli.adopting import adopted
+
+    heads = adopted()
+    if as_json:
+        typer.echo(json.dumps(heads))
+        return
+    for namespace, signed in heads.items():
+        typer.echo(f"{namespace or 'default'}: {signed['size']} runs are signed")
+
+
+@app.command()
 def get(
     campaign: Annotated[str, typer.Argument(help=f"The campaign's id, {HELP}.")],
     token: Token,
@@ -69,16 +93,14 @@ def get(
 @app.command()
 def verify(
     file: Annotated[Path, typer.Argument(help="What `get` or the pytest plugin wrote.")],
-    key: Annotated[
-        list[Path] | None,
-        typer.Option(help="The service's public keys in PEM; may be given again. Tests need none."),
-    ] = None,
+    key: Keys = None,
     head: Annotated[
         Path | None, typer.Option(help="A head that was kept: the chain must have grown from it.")
     ] = None,
     max_age: Annotated[
         str | None, typer.Option(help="An older head is not enough, as `7d` or `12h`.")
     ] = None,
+    classes: Classes = None,
     as_json: AsJson = False,
 ) -> None:
     """Verify that the service signed this, all of it, and that verdicts follow from outcomes.
@@ -90,6 +112,7 @@ def verify(
     given = [str(file), *(word for each in key or () for word in ("--key", str(each)))]
     given += [] if head is None else ["--head", str(head)]
     given += [] if max_age is None else ["--max-age", max_age]
+    given += [word for each in classes or () for word in ("--class", each)]
     raise typer.Exit(main([*given, *(["--json"] if as_json else [])]))
 
 
@@ -103,23 +126,45 @@ def check(
     max_size: Annotated[
         int | None, typer.Option(min=1, help="Faults at once that have to be covered.")
     ] = None,
-    classes: Annotated[
-        list[str] | None, typer.Option("--class", help="A class that has to be certified.")
-    ] = None,
+    classes: Classes = None,
     protected: Annotated[
         list[str] | None,
         typer.Option(help="Faults or points that may be left out; * stands for anything."),
     ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="The largest δ that *tolerated* may have meant.")
+    ] = None,
+    alpha: Annotated[
+        float | None, typer.Option(help="The largest chance of a false verdict.")
+    ] = None,
+    rule: Annotated[
+        Literal["tests", "threshold"] | None, typer.Option(help="How verdicts had to be reached.")
+    ] = None,
+    presumed: Annotated[
+        float | None,
+        typer.Option(help="The largest share of sets presumed safe that may not be, at 95 %."),
+    ] = None,
+    key: Keys = None,
     as_json: AsJson = False,
 ) -> None:
     """Verify certificates from their evidence alone, without trusting the solver.
+
+    With --key they have to be signed as well: what `get` printed is verified first.
 
     Exits with 0 where all of them are borne out and leave nothing open within the bounds asked for,
     with 3 where something is open, with 1 where one is false, with 2 where one cannot be read.
     """
     from ldfi.experiments.cli.checked import Demand, check_all, said
+    from ldfi.proof.meaning import Required
 
-    asked = Demand(complete, max_size, tuple(classes or ()), tuple(protected or ()))
+    asked = Demand(
+        complete,
+        max_size,
+        tuple(classes or ()),
+        tuple(protected or ()),
+        Required(delta, alpha, rule, presumed),
+        tuple(key or ()),
+    )
     verdicts = check_all(file, asked)
     if as_json:
         typer.echo(json.dumps([each.document() for each in verdicts]))

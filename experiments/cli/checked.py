@@ -10,8 +10,14 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from ldfi.experiments.domain.traffic.patterns import matching
+from ldfi.proof.__main__ import answer_of
 from ldfi.proof.carried import Carried, carried
 from ldfi.proof.document import FORMAT as EVIDENCE
+from ldfi.proof.document import EvidenceFile
+from ldfi.proof.errors import Unreadable
+from ldfi.proof.meaning import Meaning, Required
+from ldfi.proof.meaning import lacking as meaning_lacks
+from ldfi.proof.verify import Examined, signed_whole
 from ldfi.solver.check import Report, UnreadableCertificate, examine
 
 LARGEST = 64_000_000
@@ -22,12 +28,16 @@ SHOWN = 4
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What somebody wants proved. ``complete``: nothing is left out but what is ``protected``."""
+    """What somebody wants proved. ``complete``: nothing is left out but what is ``protected``;
+    ``required``: what verdicts have to have meant; ``keys``: the certificate has to be signed by
+    one of them."""
 
     complete: bool = False
     max_size: int | None = None
     classes: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
+    required: Required = field(default_factory=Required)
+    keys: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +62,15 @@ class Checked:
 def check_all(file: Path, asked: Demand) -> list[Checked]:
     """Check the certificates of a file, those of the classes asked for if any are."""
     try:
-        items = list(_items(file.name, _read(file)))
-    except UnreadableCertificate as error:
+        document = _read(file)
+        items = list(_items(file.name, document))
+        signatures = _Signatures.of(file, document, asked)
+    except (UnreadableCertificate, Unreadable, OSError) as error:
         return [Checked(file.name, "unreadable", (str(error),))]
+    return [signatures.held_against(each) for each in _checked(file, items, asked)]
+
+
+def _checked(file: Path, items: list[tuple[str, Any]], asked: Demand) -> list[Checked]:
     if not items:
         return [Checked(file.name, "false", ("it holds no certificate, so nothing is proved",))]
     times = Counter(name for name, _ in items)
@@ -74,6 +90,51 @@ def check_all(file: Path, asked: Demand) -> list[Checked]:
         *found,
         *(Checked(name, "open", ("there is no certificate of it",)) for name in missing),
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Signatures:
+    """What is known of who signed the certificates of a file: what is not so, what is lacking
+    although it is asked for, and what has to be believed."""
+
+    false: Sequence[str] = ()
+    lacking: Sequence[str] = ()
+    assumed: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, file: Path, document: Any, asked: Demand) -> _Signatures:
+        """Look at a file. Raises Unreadable or OSError where the keys cannot be read."""
+        whole = isinstance(document, dict) and document.get("format") == EVIDENCE
+        if not whole and asked.keys:
+            return cls(lacking=("it is not signed: what `ldfi certificate get` prints is",))
+        if not whole:
+            return cls()
+        if asked.keys:
+            answer = answer_of(file, asked.keys, classes=asked.classes)
+            return cls(answer.false, answer.lacking)
+        answer = Examined()
+        try:
+            read = EvidenceFile.from_json(document)
+            for each in read.classes:
+                signed_whole(each, read.head, answer)
+        except Unreadable:
+            return cls(assumed=("what stands beside it cannot be read: see `verify`",))
+        signed = read.head is not None and read.head.signatures
+        by = "that its signatures are right: give --key" if signed else "nobody has signed it"
+        return cls(answer.false, (), (*answer.lacking, by))
+
+    def held_against(self, verdict: Checked) -> Checked:
+        """Return a verdict that is no better than the signatures are."""
+        if verdict.verdict in ("false", "unreadable"):
+            return verdict
+        if self.false:
+            return Checked(verdict.name, "false", self.false)
+        if self.lacking:
+            reasons = (*verdict.reasons, *self.lacking)
+            return replace(verdict, verdict="open", reasons=reasons)
+        if self.assumed and verdict.assumed:
+            return replace(verdict, assumed={**verdict.assumed, "signature": self.assumed})
+        return verdict
 
 
 def said(verdict: Checked) -> Iterator[str]:
@@ -100,11 +161,21 @@ def _verdict(name: str, certificate: Any, asked: Demand) -> Checked:
         return Checked(name, "unreadable", (str(error),))
     if report.problems:
         return Checked(name, "false", report.problems)
-    proofs = carried(certificate)
+    try:
+        proofs = carried(certificate)
+    except Unreadable as error:
+        return Checked(name, "unreadable", (str(error),))
     if proofs.wrong:
         return Checked(name, "false", proofs.wrong)
-    lacking = (*report.open, *_lacking(report, asked))
+    meaning = Meaning.of(certificate, proofs.records)
+    lacking = (
+        *report.open,
+        *_lacking(report, asked, proofs),
+        *meaning_lacks(meaning, asked.required),
+    )
     assumed = {**report.assumed, **_proofs(proofs)}
+    if meaning_words := tuple(meaning.words()):
+        assumed["what verdicts meant"] = meaning_words
     return Checked(name, "open" if lacking else "complete", lacking, assumed)
 
 
@@ -129,13 +200,15 @@ def _nameless(verdict: Checked) -> Checked:
     return replace(verdict, verdict="open", reasons=reasons)
 
 
-def _lacking(report: Report, asked: Demand) -> Iterator[str]:
+def _lacking(report: Report, asked: Demand, proofs: Carried) -> Iterator[str]:
     """Say where a certificate does not go as far as it is asked to."""
+    if proofs.unweighed:
+        yield f"{proofs.unweighed} experiments carry too many outcomes to weigh them here"
     covered = report.max_size
     if asked.max_size is not None and covered is not None and covered < asked.max_size:
         yield f"it is about at most {covered} faults at once, not about {asked.max_size}"
     if asked.complete or asked.protected:
-        for faults in report.left_out:
+        for faults in (*report.left_out, *(frozenset({each}) for each in proofs.unspoken)):
             names = [n for fault in faults for n in (fault, fault.partition("@")[2]) if n]
             if matching(asked.protected, names) is None:
                 yield f"it leaves {', '.join(sorted(faults))} out, which nobody asked for"

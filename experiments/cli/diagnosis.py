@@ -92,6 +92,9 @@ def of_status(status: Mapping[str, Any]) -> Iterator[Checkup]:
         yield Checkup("halt", False, f"halted: {status['halted']}", "`ldfi resume`")
     if status["guardrail"]:
         yield Checkup("guardrail", False, f"breached: {status['guardrail']}", "`ldfi status`")
+    if status.get("not_signed"):
+        advice = "nothing is signed until a backup is restored, or `ldfi certificate adopt`"
+        yield Checkup("signatures", False, status["not_signed"], advice)
 
 
 def of_traces(exposition: str, dropped: Mapping[str, int]) -> Iterator[Checkup]:

@@ -122,6 +122,8 @@ def _status(status: dict[str, Any]) -> Card:
     halted, breach = status["halted"], status["guardrail"]
     table.add_row("halted", Text(halted, "bold red") if halted else "no")
     table.add_row("guardrail", Text(f"breached: {breach}", "bold red") if breach else "holds")
+    if status.get("not_signed"):
+        table.add_row("signatures", Text(f"none: {status['not_signed']}", "bold red"))
     table.add_row("armed", ", ".join(status["armed"]) or "nothing")
     edges = status["edges"]
     table.add_row("edges", str(edges) if edges else Text("none asks for rules", "yellow"))

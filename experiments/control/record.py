@@ -115,7 +115,7 @@ class Record:
             if self.beside and uncertified(campaign):
                 continue
             with self._db.change(now) as change:
-                campaigns.certify(change, campaign.id, self.certificates(campaign))
+                campaigns.certify(change, campaign, self.certificates(campaign))
             del self._uncertified[campaign.id]
 
     def move(self, moved: Iterable[Experiment], now: float) -> None:

@@ -7,18 +7,21 @@ What pytest is told of it all is one test with one result.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from _pytest.unittest import TestCaseFunction
 
 from ldfi.errors import LdfiError
 from ldfi.experiments.pytest_plugin.armed import Armed, armed
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.fixture import PRESENT
 from ldfi.experiments.pytest_plugin.loop import Explored, explore
+from ldfi.experiments.pytest_plugin.recorder import NotRun
 from ldfi.experiments.pytest_plugin.run import Passed, Run
+from ldfi.experiments.pytest_plugin.subtests import kept_back
 from ldfi.experiments.pytest_plugin.survived import SurvivedRuns
 from ldfi.experiments.pytest_plugin.told import Document, failure_of
 from ldfi.fit.faults import Fault
@@ -45,7 +48,8 @@ class _BrokenFixture(LdfiError):  # noqa: N818
 
 
 class _Tries:
-    """Runs a test again and again. ``reports`` and ``faults`` are those of the latest run."""
+    """Runs a test again and again. ``reports``, ``subtests`` and ``faults`` are those of the
+    latest run."""
 
     def __init__(self, item: pytest.Function, bounds: Bounds, process: Armed) -> None:
         self._item = item
@@ -53,6 +57,7 @@ class _Tries:
         self._process = process
         self._failed: pytest.CallInfo[None] | None = None
         self.reports: list[pytest.TestReport] = []
+        self.subtests: list[pytest.TestReport] = []
         self.faults: tuple[Fault, ...] = ()
         self.broken_teardowns = 0
 
@@ -70,7 +75,7 @@ class _Tries:
         item, began = self._item, time.time()
         recorder = self._process.next_run()
         self.reports, self.faults, called = [], faults, None
-        with _anew(item, faults):
+        with kept_back(item) as self.subtests, _anew(item, faults):
             try:
                 if self.phase("setup").excinfo is None:
                     called = self._call(faults)
@@ -80,13 +85,13 @@ class _Tries:
         if called is None or (torn_down.excinfo is not None and not faults):
             raise _BrokenFixture
         self.broken_teardowns += torn_down.excinfo is not None
-        passed = _passed(called)
+        passed, error = _outcome(called, self.subtests)
         ended = time.time()
         shown = self._process.shown(failed=passed is False)
         run = Run(
             passed,
             shown.lineage,
-            _error(called),
+            error,
             recorder.asked,
             item.stash[PRESENT].was_degraded,
             recorder.errors(),
@@ -133,6 +138,8 @@ class _Tries:
         item = self._item
         function = item.obj
         item.obj = self._process.within(function, faults, self._bounds.delay)
+        if isinstance(item, TestCaseFunction):  # which looks an async method up by itself
+            setattr(item.instance, item.name, item.obj)
         try:
             return self.phase("call")
         finally:
@@ -154,10 +161,10 @@ def explore_item(
     ``survived``: runs that need not be made again, if somebody keeps them.
     """
     started = time.time()
-    explored: Explored | None = None
+    explored, unseen, as_ever = None, "", False
     with armed(elsewhere) as process:
         tries = _Tries(item, bounds, process)
-        with suppress(_BrokenFixture):
+        try:
             explored = explore(
                 item.nodeid,
                 tries.run,
@@ -166,16 +173,22 @@ def explore_item(
                 process.doubt,
                 survived,
             )
-    reports = tries.reports
-    if explored is None:
-        tries.as_ever()
-    else:
+        except _BrokenFixture:
+            as_ever = True
+        except NotRun as error:
+            unseen = f"ldfi: {error}"
+    reports, subtests = tries.reports, tries.subtests
+    if unseen:
+        reports[1:] = [_verdict(item, unseen, started)]
+    elif explored is not None:
         document = tell(explored, time.time() - started, tries.broken_teardowns)
-        if explored.good is not None and explored.good.passed is not True:
-            tries.as_ever()
-        else:
+        as_ever = explored.good is not None and explored.good.passed is not True
+        if not as_ever:
             reports[1:] = [_verdict(item, failure_of(document), started)]
         reports[1].ldfi = document  # type: ignore[attr-defined] # xdist carries it along
+    if as_ever:
+        tries.as_ever()
+        reports[1:1] = subtests
     tries.reports = []
     tries.tear_down_wider(nextitem)
     if not any(report.failed for report in reports if report.when == "teardown"):
@@ -218,6 +231,19 @@ def _anew(item: pytest.Function, faults: tuple[Fault, ...]) -> Iterator[None]:
         if item.cls is not None:
             for made in ("_instance", "_obj"):
                 vars(item).pop(made, None)
+
+
+def _outcome(
+    call: pytest.CallInfo[None], subtests: Sequence[pytest.TestReport]
+) -> tuple[Passed, str]:
+    """Say how a run went, and in one line how it failed: by itself, or in one of its subtests."""
+    passed = _passed(call)
+    failed = [each for each in subtests if each.failed]
+    if passed is False or not failed:
+        return passed, _error(call)
+    crash = getattr(failed[0].longrepr, "reprcrash", None)
+    said = str(getattr(crash, "message", failed[0].longreprtext))
+    return False, f"a subtest failed: {said}".partition("\n")[0][:ONE_LINE]
 
 
 def _passed(call: pytest.CallInfo[None]) -> Passed:

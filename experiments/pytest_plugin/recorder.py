@@ -28,6 +28,7 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace import Span as SdkSpan
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
+from ldfi.errors import LdfiError
 from ldfi.experiments.elsewhere.requests import Sent, as_call, root_span
 from ldfi.experiments.elsewhere.stamp import Stamp
 from ldfi.experiments.pytest_plugin.asking import asked_within, faked
@@ -47,6 +48,10 @@ _SAME_CALL: Final = frozenset({"opentelemetry.instrumentation.httpx"})
 _TRACE: Final = f"{1:032x}"
 _OVER_HTTP: Final = ("http.request.method", "http.method")
 """One of these is on the span of every call over HTTP."""
+
+
+class NotRun(LdfiError):  # noqa: N818 - it says what happened
+    """A test whose own function was never called: something else was run in its place."""
 
 
 class Recorder(SpanProcessor):
@@ -209,7 +214,10 @@ class Recorder(SpanProcessor):
         spans = [self._span(number, failed) for number in self._ended]
         learned = learn(Trace.of(_TRACE, spans))
         if learned is None:
-            raise RuntimeError("a run without its root: the test's own span did not end")
+            raise NotRun(
+                "nothing is known of this test, for its own function was not called as it is: does"
+                " another plugin or a decorator run something else in its place?"
+            )
         return learned
 
     def _is_root(self, span: SdkSpan) -> bool:

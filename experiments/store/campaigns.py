@@ -11,7 +11,8 @@ from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.errors import NotFound
-from ldfi.experiments.store import notifications
+from ldfi.experiments.store import chain, notifications
+from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.database import Change, unless_unwritable
 from ldfi.experiments.store.notifications import Event
 from ldfi.experiments.store.schema import CampaignRow
@@ -46,8 +47,7 @@ def save(change: Change, campaign: Campaign, certificates: list[dict[str, Any]])
     was = row.state
     row.state, row.reason, row.run = campaign.state, campaign.reason, campaign.run
     row.run_started_at, row.next_run_at = campaign.run_started_at, campaign.next_run_at
-    with unless_unwritable(change, "certificate", campaign.id):
-        row.certificates = certificates
+    certify(change, campaign, certificates)
     row.held = sorted(campaign.held)
     row.ending = None if campaign.ending is None else campaign.ending.to_json()
     if campaign.state in {"finished", "stopped"}:
@@ -59,10 +59,24 @@ def save(change: Change, campaign: Campaign, certificates: list[dict[str, Any]])
         _tell(change, campaign, "campaign-ended")
 
 
-def certify(change: Change, campaign_id: str, certificates: list[dict[str, Any]]) -> None:
-    """Put a campaign's certificates on record, and nothing else."""
-    with unless_unwritable(change, "certificate", campaign_id):
-        change.session.get_one(CampaignRow, campaign_id).certificates = certificates
+def certify(change: Change, campaign: Campaign, certificates: list[dict[str, Any]]) -> None:
+    """Put a campaign's certificates on record, and sign them, and nothing else."""
+    settings = campaign.settings.to_json()
+    with unless_unwritable(change, "certificate", campaign.id):
+        change.session.get_one(CampaignRow, campaign.id).certificates = certificates
+    with unless_unwritable(change, "certificate", f"{campaign.id}, signed"):
+        chain.certify(change, settings, written(campaign, certificates))
+
+
+def written(campaign: Campaign, certificates: list[dict[str, Any]]) -> list[CampaignCertificate]:
+    """List the certificates of a campaign, each with its class version."""
+    return [
+        CampaignCertificate(
+            campaign.id, name, campaign.explorations[name].version, each["certificate"]
+        )
+        for each in certificates
+        if (name := each["request_class"]) in campaign.explorations
+    ]
 
 
 def load(session: Session, campaign_id: str) -> CampaignRow:

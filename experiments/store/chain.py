@@ -2,30 +2,33 @@
 
 A record is appended in the transaction that ends its experiment, so there is never one without the
 other. Nothing here is changed or deleted, but for the head, which is signed anew each time, and
-for records that :mod:`ldfi.experiments.store.checkpoints` drops: their hashes stay.
+for records that :mod:`ldfi.experiments.store.checkpoints` drops: their hashes stay. What is on
+record is signed only where it is what was signed before
+(:mod:`ldfi.experiments.store.chain_check`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.store import checkpoints, run_counts
+from ldfi.experiments.errors import Conflict
+from ldfi.experiments.store import certificates, chain_check, checkpoints, run_counts
+from ldfi.experiments.store.chain_check import HEAD, NONE, ChainCheck, node_of
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.schema import ExperimentRow, HeadRow, RunRow
 from ldfi.proof import merkle
 from ldfi.proof.canonical import read
-from ldfi.proof.head import ClassVersion, Head, SigningKey
+from ldfi.proof.head import ClassVersion, Head, SigningKey, counts_root
 from ldfi.proof.record import RunRecord
 
-_HEAD = 1
-AT_ONCE = 10_000
-"""Nodes that are asked for in one question: no database takes more than some 30,000 names."""
-_NONE = Head(0, merkle.EMPTY, 0.0, {}, counts=merkle.EMPTY)
+_log = logging.getLogger("ldfi")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +41,17 @@ class Unsigned:
 
 def append(change: Change, class_version: ClassVersion, make: Callable[[int], RunRecord]) -> None:
     """Append the record of a run, and sign the head. ``make`` is told which run of its class
-    version it is."""
+    version it is. To what is not what was signed nothing is appended, and people are told: then the
+    run is on record and in no chain."""
     session = change.session
-    row = session.get(HeadRow, _HEAD, with_for_update=True)
-    head = _NONE if row is None else Head.from_json(read(row.document))
-    if head.counts is None:
-        run_counts.fill(session, head.runs)
-    if not head.signatures:
-        checkpoints.sign_all(change)
+    found = _looked_at(change, lambda head: run_counts.changed(session, class_version, head.counts))
+    if found.unsound:
+        return
+    head = found.head
     number, counted = run_counts.count_one(session, class_version)
     record = make(number)
-    nodes = merkle.completed(head.size, record.leaf, node_of(session))
+    node = node_of(session)
+    nodes = merkle.completed(head.size, record.leaf, node)
     session.add(
         RunRow(
             leaf=head.size,
@@ -64,16 +67,86 @@ def append(change: Change, class_version: ClassVersion, make: Callable[[int], Ru
     size = head.size + 1
     grown = Head(
         size,
-        merkle.root(size, node_of(session)),
+        merkle.root(size, node),
         max(change.now, head.time, record.ended),
         runs={},
         counts=counted,
+        certificates=head.certificates,
     )
-    document = written(grown.signed_by(change.keys))
-    if row is None:
-        session.add(HeadRow(id=_HEAD, document=document))
+    _write(change, grown, found)
+
+
+def certify(
+    change: Change, settings: Mapping[str, Any], given: Iterable[certificates.CampaignCertificate]
+) -> None:
+    """Make certificates that are given out leaves of their tree, and sign the head. ``settings``:
+    what their campaign was asked for."""
+    session = change.session
+    found = _looked_at(change, lambda head: certificates.changed(session, head.certificates))
+    if found.unsound or not certificates.put(change, settings, given):
+        return
+    head = replace(found.head, time=max(change.now, found.head.time))
+    _write(change, replace(head, certificates=certificates.tree(session)), found)
+
+
+def adopt(change: Change) -> Head:
+    """Sign the chain on record as it is, for whoever has the key vouches for it.
+
+    Raises Conflict where it does not even follow from itself, or nobody has a key.
+    """
+    session = change.session
+    found = chain_check.check(session, change.keys, lock=True)
+    wrong = found.unsound or next(_unlike(session, found.head), "")
+    if wrong:
+        raise Conflict(f"{wrong}; restore a backup")
+    if not change.keys:
+        raise Conflict("there is no key to sign with; set LDFI_SIGNING_KEY")
+    if found.head.counts is None:
+        run_counts.fill(session, found.head.runs)
+    checkpoints.sign_all(change)
+    head = replace(found.head, time=max(change.now, found.head.time))
+    _write(change, replace(head, certificates=certificates.tree(session)), ChainCheck(NONE))
+    chain_check.settle(change)
+    change.audit("signed", "chain of runs", f"as it is: {found.head.size} runs")
+    return head_of(session)
+
+
+def _looked_at(change: Change, changed: Callable[[Head], str]) -> ChainCheck:
+    """Look whether we may go on with the chain on record, and let nobody else do so meanwhile. If
+    not, people are told. ``changed``: says what of the rest is not what the head was made of."""
+    session = change.session
+    found = chain_check.check(session, change.keys, lock=True)
+    if change.keys and not found.wrong:
+        found = replace(found, unsound=changed(found.head))
+    if found.wrong:
+        chain_check.tell(change, found.wrong, found.head)
     else:
-        row.document = document
+        chain_check.settle(change)
+    if not found.unsound and found.head.counts is None:
+        run_counts.fill(session, found.head.runs)
+    return found
+
+
+def _unlike(session: Session, head: Head) -> Iterator[str]:
+    """Report what on record is not what was hashed."""
+    leaves = []
+    for row in session.scalars(select(RunRow).order_by(RunRow.leaf)):
+        hashed, said = merkle.leaf(row.document.encode()), row.nodes[: checkpoints.HASH]
+        leaves.append(bytes.fromhex(said))
+        if row.remains is None and hashed.hex() != said:
+            yield f"run {row.leaf} is not what was hashed"
+    if merkle.root_of(leaves) != head.root:
+        yield "the runs on record are not those of the head"
+    runs = head.runs if head.counts is None else run_counts.counted_runs(session)
+    if sum(runs.values()) != head.size or head.counts not in {None, counts_root(runs)}:
+        yield "the counts of runs are not those of the head"
+    yield from certificates.unlike(session)
+
+
+def _write(change: Change, head: Head, found: ChainCheck) -> None:
+    """Put the head on record, signed where it may be."""
+    document = written(head.signed_by(() if found.wrong else change.keys))
+    change.session.merge(HeadRow(id=HEAD, document=document))
 
 
 def written(head: Head) -> str:
@@ -83,8 +156,8 @@ def written(head: Head) -> str:
 
 def bare_head_of(session: Session) -> Head:
     """Read the head as it was signed last, without the runs that it counts: these may be many."""
-    row = session.get(HeadRow, _HEAD)
-    return _NONE if row is None else Head.from_json(read(row.document))
+    row = session.get(HeadRow, HEAD)
+    return NONE if row is None else Head.from_json(read(row.document))
 
 
 def head_of(session: Session) -> Head:
@@ -93,44 +166,19 @@ def head_of(session: Session) -> Head:
     return head if head.counts is None else replace(head, runs=run_counts.counted_runs(session))
 
 
-def signed(head: Head, keys: tuple[SigningKey, ...], now: float) -> Head:
-    """Sign a head anew, as of now. Without keys it stays as it is."""
-    return replace(head, time=max(now, head.time)).signed_by(keys) if keys else head
-
-
-def node_of(session: Session) -> merkle.Node:
-    """Look nodes up in the database, each once."""
-    known: dict[int, str] = {}
-
-    def node(level: int, index: int) -> bytes:
-        last = ((index + 1) << level) - 1
-        if last not in known:
-            known[last] = session.scalars(select(RunRow.nodes).where(RunRow.leaf == last)).one()
-        return bytes.fromhex(known[last][64 * level : 64 * (level + 1)])
-
-    return node
-
-
-def looked_up(session: Session, proofs: Callable[[merkle.Node], object]) -> merkle.Node:
-    """Look up all at once, a few thousand to a question, the nodes that these proofs are made of.
-    Which these are does not go by what they say."""
-    last = set[int]()
-
-    def note(level: int, index: int) -> bytes:
-        last.add(((index + 1) << level) - 1)
-        return b""
-
-    proofs(note)
-    wanted, known = sorted(last), dict[int, str]()
-    for start in range(0, len(wanted), AT_ONCE):
-        some = RunRow.leaf.in_(wanted[start : start + AT_ONCE])
-        known |= dict(session.execute(select(RunRow.leaf, RunRow.nodes).where(some)).tuples().all())
-
-    def node(level: int, index: int) -> bytes:
-        nodes = known[((index + 1) << level) - 1]
-        return bytes.fromhex(nodes[64 * level : 64 * (level + 1)])
-
-    return node
+def signed(session: Session, head: Head, keys: tuple[SigningKey, ...], now: float) -> Head:
+    """Sign the head on record anew, as of now. Without keys it stays as it is, and where it is not
+    what was signed before."""
+    if not keys:
+        return head
+    wrong = chain_check.check(session, keys).wrong
+    wrong = wrong or certificates.changed(session, head.certificates)
+    if not wrong and head.size:
+        wrong = "; ".join(head.wrong(chain_check.ours(keys)))
+    if wrong:
+        _log.error("the head of the chain is not signed anew: %s", wrong)
+        return head
+    return replace(head, time=max(now, head.time)).signed_by(keys)
 
 
 def runs_of(session: Session, class_version: ClassVersion, size: int) -> Iterator[RunRow]:

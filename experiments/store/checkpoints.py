@@ -17,6 +17,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.errors import Conflict
+from ldfi.experiments.store import chain_check
 from ldfi.experiments.store.anew import put_anew
 from ldfi.experiments.store.compressed import parse
 from ldfi.experiments.store.database import Change, Database
@@ -27,14 +28,14 @@ from ldfi.experiments.store.schema import (
     CheckpointRow,
     ExperimentRow,
     FindingRow,
-    HeadRow,
     RemainsRow,
     RunRow,
 )
+from ldfi.proof import merkle
 from ldfi.proof.canonical import read
 from ldfi.proof.checkpoint import Checkpoint, Remains
 from ldfi.proof.fields import Fields, text
-from ldfi.proof.head import ClassVersion, SigningKey, public_keys
+from ldfi.proof.head import ClassVersion, SigningKey
 from ldfi.proof.record import VERDICTS, RunRecord
 
 WHAT: Final = "records of runs"
@@ -154,13 +155,8 @@ def sign_all(change: Change) -> None:
 
 
 def _may_sign(session: Session, keys: Sequence[SigningKey], *, for_update: bool = False) -> bool:
-    return bool(keys) or not _chain_is_signed(session, for_update=for_update)
-
-
-def _chain_is_signed(session: Session, *, for_update: bool = False) -> bool:
-    query = select(HeadRow.document)
-    head = session.scalar(query.with_for_update() if for_update else query)
-    return head is not None and bool(json.loads(head)["signatures"])
+    found = chain_check.check(session, keys, lock=for_update)
+    return not (found.wrong if keys else found.head.signatures)
 
 
 def _due(
@@ -270,11 +266,11 @@ def _prepared(
     """Check what was signed of a class version and what is to go, and sign what will be left of all
     that ever were. That takes longer with each record, so others may write meanwhile."""
     was, remains = signed(session, class_version), left(session, class_version)
-    ours = [key for each in keys for key in public_keys(each.public_pem())]
+    head, ours = chain_check.check(session, keys).head, chain_check.ours(keys)
     if was is None:
         wrong = bool(remains)
     else:
-        taken_out = not was.signatures and _chain_is_signed(session)
+        taken_out = not was.signatures and bool(head.signatures)
         wrong = taken_out or any(was.changed(class_version, remains, ours))
     if wrong:
         raise Conflict(
@@ -282,10 +278,15 @@ def _prepared(
             "restore a backup"
         )
     new: list[Remains] = []
+    size = head.size
+    node = chain_check.looked_up(
+        session, lambda node: [merkle.inclusion(leaf, size, node) for leaf in leaves]
+    )
     query = select(RunRow).where(RunRow.leaf.in_(leaves), RunRow.remains.is_(None))
     for row in session.scalars(query):
         record = RunRecord.from_json(read(row.document))
-        if record.leaf.hex() != row.nodes[:HASH]:
+        path = merkle.inclusion(row.leaf, size, node)
+        if not merkle.included(record.leaf, row.leaf, size, path, head.root):
             raise Conflict(f"run {row.leaf} is not what was hashed; restore a backup")
         new.append(Remains.of(record, row.leaf))
     made = Checkpoint.over(class_version, [*remains, *new], now).signed_by(keys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,27 +11,18 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.errors import Conflict
-from ldfi.experiments.store import chain, checkpoints
+from ldfi.experiments.store import certificates, chain, chain_check, checkpoints
+from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.schema import ClassRow, ExperimentRow, RunRow
 from ldfi.proof import merkle
 from ldfi.proof.canonical import read
 from ldfi.proof.checkpoint import Remains
-from ldfi.proof.document import FORMAT
+from ldfi.proof.document import FORMAT, EvidenceFile
+from ldfi.proof.errors import Unreadable
 from ldfi.proof.head import ClassVersion, Head, SigningKey
+from ldfi.proof.verify import Against, verify
 
-
-@dataclass(frozen=True, slots=True)
-class Certified:
-    """A certificate, and of which class version it is."""
-
-    request_class: str
-    version: int
-    certificate: dict[str, Any]
-
-    @property
-    def class_version(self) -> ClassVersion:
-        """Which version of which class it is of."""
-        return self.request_class, self.version
+_log = logging.getLogger("ldfi")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +45,21 @@ def _runs(session: Session, class_version: ClassVersion, size: int) -> _Runs:
 
 def evidence_file(
     session: Session,
-    certified: Iterable[Certified],
+    certified: Iterable[CampaignCertificate],
     keys: tuple[SigningKey, ...],
     now: float,
     since: int | None = None,
 ) -> dict[str, Any]:
-    """Write certificates, every run of their class versions, and the head, signed as of now.
+    """Write certificates, every run of their class versions, and the head, signed as of now: where
+    all of it is what was signed before. If not, the head is as it is on record.
 
     ``since``: the size of a head that somebody kept; it is proved that the chain grew from there.
     Raises Conflict where it never was that long.
     """
     on_record = chain.head_of(session)
-    head = chain.signed(on_record, keys, now)
-    first = () if on_record.signatures else keys
+    head = chain.signed(session, on_record, keys, now)
     certified = list(certified)
+    signatures = certificates.certified(session, certified)
     runs = {each.class_version: _runs(session, each.class_version, head.size) for each in certified}
     leaves = [leaf for each in runs.values() for leaf in each.leaves()]
 
@@ -76,15 +69,35 @@ def evidence_file(
         if since is not None:
             grown(head, since, node)
 
-    node = chain.looked_up(session, proofs)
-    return {
+    node = chain_check.looked_up(session, proofs)
+    document = {
         "format": FORMAT,
-        "head": head.to_json() if head.size else None,
+        "head": head.to_json() if head.size or head.certificates else None,
         "grown": [] if since is None else [grown(head, since, node)],
         "classes": [
-            _class(session, each, runs[each.class_version], head, node, first) for each in certified
+            {
+                **_class(session, each, runs[each.class_version], head, node),
+                "certified": None
+                if (mine := signatures.get(each.class_version)) is None
+                else mine.to_json(),
+            }
+            for each in certified
         ],
     }
+    if certified and head is not on_record and (wrong := _wrong(document, keys, now)):
+        _log.error("evidence is not signed, for it is not what was signed before: %s", wrong)
+        document["head"] = on_record.to_json()
+    return document
+
+
+def _wrong(document: dict[str, Any], keys: tuple[SigningKey, ...], now: float) -> str:
+    """Say what whoever checks this would find to be false, but for what verdicts came from."""
+    try:
+        asked = Against(chain_check.ours(keys), now, weigh=False)
+        found = verify(EvidenceFile.from_json(document), asked)
+    except Unreadable as error:
+        return str(error)
+    return "; ".join(found.false)
 
 
 def grown(head: Head, since: int, node: merkle.Node) -> dict[str, Any]:
@@ -98,6 +111,9 @@ def grown(head: Head, since: int, node: merkle.Node) -> dict[str, Any]:
 def version_of(session: Session, name: str, campaign_id: str) -> int:
     """Say which version of a class a campaign that is over has certified: that of its last run
     there, else the newest."""
+    written = certificates.version_of(session, campaign_id, name)
+    if written is not None:
+        return written
     query = (
         select(RunRow.version, ExperimentRow.lesson)
         .outerjoin_from(ExperimentRow, RunRow, RunRow.experiment_id == ExperimentRow.id)
@@ -123,15 +139,11 @@ def _pruned(
     left: Iterable[Remains],
     head: Head,
     node: merkle.Node,
-    first: tuple[SigningKey, ...],
 ) -> dict[str, Any]:
-    """Write what is left of runs that were dropped; nothing where none were. ``first``: what signs
-    the chain for the first time here, and so what was pruned before."""
+    """Write what is left of runs that were dropped; nothing where none were."""
     checkpoint = checkpoints.signed(session, class_version)
     if checkpoint is None:
         return {}
-    if first and not checkpoint.signatures:
-        checkpoint = checkpoint.signed_by(first)
     runs = [
         replace(each, path=tuple(merkle.inclusion(each.index, head.size, node))).to_json()
         for each in left
@@ -141,11 +153,10 @@ def _pruned(
 
 def _class(
     session: Session,
-    each: Certified,
+    each: CampaignCertificate,
     runs: _Runs,
     head: Head,
     node: merkle.Node,
-    first: tuple[SigningKey, ...],
 ) -> dict[str, Any]:
     return {
         "request_class": each.request_class,
@@ -159,7 +170,7 @@ def _class(
             }
             for row in runs.whole
         ],
-        **_pruned(session, each.class_version, runs.left, head, node, first),
+        **_pruned(session, each.class_version, runs.left, head, node),
         "unsigned": [
             {"experiment": one.experiment, "verdict": one.verdict}
             for one in chain.unsigned(session, each.class_version)

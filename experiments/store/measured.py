@@ -18,6 +18,7 @@ from ldfi.experiments.domain.campaign import campaign, lifecycle
 from ldfi.experiments.domain.judging import experiment
 from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.store import chain_check
 from ldfi.experiments.store.arming import DAY, HOUR, charged_within
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import (
@@ -60,8 +61,14 @@ GIVEN_UP = Metric(
     "counter",
     "Notifications that a target did not take, once for each target.",
 )
+NOT_SIGNED = Metric(
+    "ldfi_chain_not_signed",
+    "gauge",
+    "1 where the runs on record are not what this process has signed, so nothing is signed any "
+    "more; the status says why.",
+)
 IN_DATABASE: Final = (
-    UP, CAMPAIGNS, EXPERIMENTS, HURT, CHARGED, LIMIT, FINDINGS, WAITING, GIVEN_UP,
+    UP, CAMPAIGNS, EXPERIMENTS, HURT, CHARGED, LIMIT, FINDINGS, WAITING, GIVEN_UP, NOT_SIGNED,
 )  # fmt: skip
 
 
@@ -69,7 +76,12 @@ def of_database(database: Database, limits: Limits, now: float) -> list[Family]:
     """Measure what is on record; where the database does not answer, say just that."""
     try:
         with database.read() as session:
-            return [family(UP, {(): 1}), *_on_record(session, limits, now)]
+            not_signed = chain_check.check(session, database.keys).wrong
+            return [
+                family(UP, {(): 1}),
+                *_on_record(session, limits, now),
+                family(NOT_SIGNED, {(): bool(not_signed)}),
+            ]
     except SQLAlchemyError:
         return [family(UP, {(): 0})]
 

@@ -24,6 +24,7 @@ Event = Literal[
     "approval-needed",
     "guardrail-breached",
     "class-drifted",
+    "not-signed",
     "maintenance-opened",
     "maintenance-closed",
 ]

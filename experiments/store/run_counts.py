@@ -29,16 +29,37 @@ def count_one(session: Session, class_version: ClassVersion) -> tuple[int, bytes
     The caller holds the lock on the head.
     """
     name, version = class_version
-    query = select(RunCountRow).where(
-        RunCountRow.request_class == name, RunCountRow.version == version
-    )
-    row, size = session.scalars(query).one_or_none(), _size(session)
+    row, size = _row(session, class_version), _size(session)
     if row is None:
         row = RunCountRow(place=size, request_class=name, version=version, runs=0)
         session.add(row)
         size += 1
     row.runs += 1
     return row.runs, _changed(session, row.place, size, count_leaf(class_version, row.runs))
+
+
+def changed(session: Session, class_version: ClassVersion, signed: bytes | None) -> str:
+    """Say that what a count is about to be joined with is not what was ``signed``; empty where it
+    is, or nothing was. As in :func:`count_one`, a dozen nodes are looked at, not all of them."""
+    if signed is None:
+        return ""
+    row, size = _row(session, class_version), _size(session)
+    place = size if row is None else row.place
+    rows = _nodes(session, place, max(size, place + 1))
+
+    def node(level: int, index: int) -> bytes:
+        return bytes.fromhex(rows[level, index].hashed)
+
+    try:
+        if row is None:
+            found = merkle.root(size, node)
+        else:
+            leaf = count_leaf(class_version, row.runs)
+            found = merkle.replaced(place, size, leaf, node)[-1][2]
+    except (KeyError, ValueError):
+        found = b""
+    same = found == signed
+    return "" if same else "the counts of runs on record are not those that were signed"
 
 
 def fill(session: Session, runs: Mapping[ClassVersion, int]) -> None:
@@ -61,21 +82,30 @@ def fill(session: Session, runs: Mapping[ClassVersion, int]) -> None:
     session.flush()
 
 
+def _row(session: Session, class_version: ClassVersion) -> RunCountRow | None:
+    name, version = class_version
+    query = select(RunCountRow).where(
+        RunCountRow.request_class == name, RunCountRow.version == version
+    )
+    return session.scalars(query).one_or_none()
+
+
 def _size(session: Session) -> int:
     last = session.scalar(select(func.max(RunCountRow.place)))
     return 0 if last is None else last + 1
 
 
-def _changed(session: Session, place: int, size: int, leaf: bytes) -> bytes:
-    """Change a leaf and what is above it; return the root."""
+def _nodes(session: Session, place: int, size: int) -> dict[tuple[int, int], CountNodeRow]:
+    """Read the nodes above a leaf, and those beside them."""
     way = [(level, place >> level) for level in range((size - 1).bit_length() + 1)]
     wanted = [*way, *((level, index ^ 1) for level, index in way)]
-    rows = {
-        (row.level, row.place): row
-        for row in session.scalars(
-            select(CountNodeRow).where(tuple_(CountNodeRow.level, CountNodeRow.place).in_(wanted))
-        )
-    }
+    query = select(CountNodeRow).where(tuple_(CountNodeRow.level, CountNodeRow.place).in_(wanted))
+    return {(row.level, row.place): row for row in session.scalars(query)}
+
+
+def _changed(session: Session, place: int, size: int, leaf: bytes) -> bytes:
+    """Change a leaf and what is above it; return the root."""
+    rows = _nodes(session, place, size)
 
     def node(level: int, index: int) -> bytes:
         return bytes.fromhex(rows[level, index].hashed)

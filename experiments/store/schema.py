@@ -289,7 +289,8 @@ class AuditRow(Base):
 
 
 class FlagRow(Base):
-    """A switch that must survive a restart: ``halted``. ``arming`` is only ever locked."""
+    """A switch that must survive a restart: ``halted``; and why the chain of runs is not signed any
+    more, as people were told last (``unsigned``). ``arming`` is only ever locked."""
 
     __tablename__ = "flag"
     name: Mapped[str] = mapped_column(String(32), primary_key=True)
@@ -344,6 +345,22 @@ class HeadRow(Base):
     __tablename__ = "tree_head"
     id: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     document: Mapped[str] = mapped_column(Text)
+
+
+class CertificateRow(Base):
+    """The leaf of a certificate in the tree over all certificates. ``signed_with``: what its hash
+    is made of beside the certificate itself, as JSON."""
+
+    __tablename__ = "certificate_leaf"
+    place: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    campaign_id: Mapped[str] = mapped_column(String(32))
+    request_class: Mapped[str] = mapped_column(Text)
+    version: Mapped[int] = mapped_column(Integer)
+    signed_with: Mapped[str] = mapped_column(Text)
+    hashed: Mapped[str] = mapped_column(String(64))
+    __table_args__ = (
+        Index("certificate_leaf_by_class", "campaign_id", "request_class", unique=True),
+    )
 
 
 class RunCountRow(Base):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ldfi.solver.check.language import Vocabulary
+from ldfi.solver.check.language import Vocabulary, members
 
 
 def assumed(data: dict[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -77,9 +77,22 @@ def _evidence(data: dict[str, Any]) -> Iterator[str]:
 
 def left_out(language: Vocabulary, data: dict[str, Any]) -> Iterator[frozenset[str]]:
     """List what was never tried because somebody said so: sets of faults of which each has to
-    have one that is out of scope. What a domain brings about that may be tried is no such set."""
+    have one that is out of scope. What a domain brings about that may be tried is no such set.
+
+    A fault is also left out where it is said to be impossible by itself, or to bring about one that
+    must not be tried. A domain is where none of its faults that kept it from being tried is out of
+    scope; what a run relied on is no domain, whatever it is called.
+    """
     bounds = data["axioms"]["bounds"]
     yield from (frozenset({name}) for name in (*bounds["protected"], *bounds["down"]))
+    alone = {each[0] for each in data["axioms"]["impossible"] if len(each) == 1}
+    yield from (frozenset({name}) for name in sorted(alone))
+    said = {*bounds["protected"], *bounds["down"], *alone}
+    inside = {name for name, many in data["axioms"]["language"]["domains"].items() if many}
+    inside -= {name for run in data["evidence"] for name in run["support"] or ()}
+    for number, name in enumerate(language.names):
+        if name not in said and not language.offered >> number & 1:
+            yield frozenset({name, *_kept_from(language, number)} if name in inside else {name})
     domains = [
         language.reach(language.index[name])
         for name in data["axioms"]["language"]["domains"]
@@ -91,6 +104,12 @@ def left_out(language: Vocabulary, data: dict[str, Any]) -> Iterator[frozenset[s
         together = language.bits(each)
         if not any(not together & ~whole for whole in domains):
             yield frozenset(each)
+
+
+def _kept_from(language: Vocabulary, number: int) -> Iterator[str]:
+    """List the faults of a domain because of which it is not tried."""
+    for each in members(language.reach(number) & (language.protected | language.down)):
+        yield language.names[each]
 
 
 def _times(times: int) -> str:

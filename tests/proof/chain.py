@@ -4,6 +4,7 @@ and then written down, hashed and signed as the service does it."""
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +14,15 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from ldfi.experiments.domain.judging.verdict import SequentialTests
 from ldfi.experiments.domain.settings import Thresholds
 from ldfi.proof import merkle
-from ldfi.proof.head import Head, PublicKey, SigningKey, counts_root, public_keys
+from ldfi.proof.certified import Certified
+from ldfi.proof.head import (
+    CertificateTree,
+    Head,
+    PublicKey,
+    SigningKey,
+    counts_root,
+    public_keys,
+)
 from ldfi.proof.judged import counts
 from ldfi.proof.record import Arms, Rested, RunRecord
 from ldfi.proof.statistics import JudgingRule
@@ -22,6 +31,8 @@ CLASSES = (("GET /boot", 1), ("GET /boot", 2), ("GET /play/*", 1))
 DAY = 86_400.0
 START = 1_000_000.0
 POINTS = ("a", "b", "c", "d")
+Form = Callable[[dict[str, Any]], dict[str, Any]]
+"""Writes a certificate in one of its formats."""
 
 
 def key_pem() -> str:
@@ -41,6 +52,8 @@ class Chain:
 
     keys: list[SigningKey] = field(default_factory=lambda: [SigningKey(key_pem())])
     records: list[RunRecord] = field(default_factory=list)
+    certified: CertificateTree | None = None
+    """Of the document that was made last."""
 
     def node(self) -> merkle.Node:
         return merkle.lookup([each.leaf for each in self.records])
@@ -55,10 +68,13 @@ class Chain:
         last = max((each.ended for each in known), default=START)
         root = merkle.root(size, self.node())
         at = last if time is None else time
-        return Head(size, root, at, runs, counts=counts_root(runs)).signed_by(self.keys)
+        bare = Head(size, root, at, runs, counts=counts_root(runs), certificates=self.certified)
+        return bare.signed_by(self.keys)
 
-    def document(self, since: int | None = None, head: Head | None = None) -> dict[str, Any]:
-        """What ``ldfi certificate get`` writes."""
+    def document(
+        self, since: int | None = None, head: Head | None = None, form: Form = dict
+    ) -> dict[str, Any]:
+        """What ``ldfi certificate get`` writes, with certificates in this form."""
         size, node = len(self.records), self.node()
         classes: dict[tuple[str, int], list[dict[str, Any]]] = {}
         for index, each in enumerate(self.records):
@@ -66,25 +82,46 @@ class Chain:
             leaf = {"index": index, "record": each.to_json(), "path": path}
             classes.setdefault((each.request_class, each.version), []).append(leaf)
         grown = [] if since is None else [self.grown(since)]
+        entries = [
+            {
+                "request_class": name,
+                "version": version,
+                "certificate": form(certificate([leaf["record"] for leaf in runs])),
+                "runs": runs,
+                "unsigned": [],
+            }
+            for (name, version), runs in sorted(classes.items())
+        ]
+        self.certified = certify(entries)
         return {
             "format": "ldfi-evidence/1",
             "head": (head or self.head()).to_json(),
             "grown": grown,
-            "classes": [
-                {
-                    "request_class": name,
-                    "version": version,
-                    "certificate": certificate([leaf["record"] for leaf in runs]),
-                    "runs": runs,
-                    "unsigned": [],
-                }
-                for (name, version), runs in sorted(classes.items())
-            ],
+            "classes": entries,
         }
+
+    def sign(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Sign anew what was changed in the certificates of a document: a service that errs."""
+        self.certified = certify(document["classes"])
+        return {**document, "head": self.head().to_json()}
 
     def grown(self, since: int) -> dict[str, Any]:
         path = merkle.consistency(since, len(self.records), self.node())
         return {"from": since, "path": [each.hex() for each in path]}
+
+
+def certify(entries: list[dict[str, Any]]) -> CertificateTree:
+    """Make each certificate a leaf, and write into its entry the proof that it is one."""
+    made = [Certified(f"c{place}", {"delta": 0.3}, START, place) for place in range(len(entries))]
+    leaves = [
+        mine.leaf((each["request_class"], each["version"]), each["certificate"])
+        for mine, each in zip(made, entries, strict=True)
+    ]
+    node = merkle.lookup(leaves)
+    for mine, each in zip(made, entries, strict=True):
+        path = tuple(merkle.inclusion(mine.place, len(leaves), node))
+        each["certified"] = replace(mine, path=path).to_json()
+    return CertificateTree(len(leaves), merkle.root_of(leaves))
 
 
 def certificate(records: list[dict[str, Any]]) -> dict[str, Any]:

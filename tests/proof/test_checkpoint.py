@@ -37,7 +37,7 @@ def drawn(seed: int) -> tuple[Chain, dict[str, Any]]:
     may_go = [n for n, each in enumerate(records) if each.verdict != "harmful" and n]
     gone = set(rng.sample(may_go, max(2, len(may_go) // 2)))
     pruned(mine, gone, made.keys)
-    return made, document
+    return made, made.sign(document)
 
 
 def pruned(mine: dict[str, Any], gone: set[int], keys: list[SigningKey]) -> None:
@@ -180,7 +180,7 @@ def test_harm_that_was_pruned_and_that_a_certificate_leaves_out_is_missing(seed:
     }
     assert harmful
     pruned(mine, harmful, made.keys)
-    answer = checked(made, document)
+    answer = checked(made, made.sign(document))
     assert answer.false == []
     assert any("pruned run" in each and "left out" in each for each in answer.lacking)
 
@@ -189,7 +189,7 @@ def test_a_claim_about_a_run_that_was_pruned_is_lacking_and_not_false() -> None:
     made, document = drawn(0)
     whole = made.document()
     of_boot(document)["certificate"] = of_boot(whole)["certificate"]
-    answer = checked(made, document)
+    answer = checked(made, made.sign(document))
     assert answer.false == []
     assert any("is not on record" in each for each in answer.lacking)
 

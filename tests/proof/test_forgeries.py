@@ -27,13 +27,11 @@ from ldfi.proof.head import Head, SigningKey
 from ldfi.proof.judged import wrong
 from ldfi.proof.record import RunRecord
 from ldfi.proof.verify import Against, Examined, verify
-from tests.proof.chain import Chain, certificate, chain, key_pem, record, second, trusted
+from tests.proof.chain import Chain, Form, certificate, chain, key_pem, record, second, trusted
 
 FORGERIES = int(os.environ.get("LDFI_FORGERIES", "150"))
 FIRST = int(os.environ.get("LDFI_FORGERIES_FROM", "0"))
 
-Form = Callable[[dict[str, Any]], dict[str, Any]]
-"""Writes a certificate in one of its formats."""
 Edit = Callable[[random.Random, dict[str, Any]], None]
 """Changes the document of one record."""
 
@@ -303,7 +301,7 @@ def test_a_certificate_that_claims_more_than_was_recorded_is_found() -> None:
                 else:
                     run["fired"] = []
                 verdicts[kind] += 1
-                found = examined(document, known)
+                found = examined(made.sign(document), known)
                 assert found is not None
                 assert found.false
     assert min(verdicts["good"], verdicts["bad"]) > 0
@@ -312,9 +310,7 @@ def test_a_certificate_that_claims_more_than_was_recorded_is_found() -> None:
 @pytest.mark.parametrize("form", [dict, second])
 def test_a_run_that_is_called_something_else_is_found(form: Form) -> None:
     made = chain(random.Random(3), 12)
-    document = made.document()
-    for part in document["classes"]:
-        part["certificate"] = form(part["certificate"])
+    document = made.document(form=form)
     found = examined(document, Against(trusted(*made.keys), made.head().time + 1))
     assert found is not None
     assert (found.false, found.lacking) == ([], [])
@@ -323,7 +319,7 @@ def test_a_run_that_is_called_something_else_is_found(form: Form) -> None:
         flip = {"harmful": "tolerated", "tolerated": "harmful"}
         turned = [{**each, "verdict": flip.get(each["verdict"])} for each in records]
         part["certificate"] = form(certificate(turned))
-    found = examined(document, Against(trusted(*made.keys), made.head().time + 1))
+    found = examined(made.sign(document), Against(trusted(*made.keys), made.head().time + 1))
     assert found is not None
     assert any("is called tolerated and was harmful" in each for each in found.false)
 
@@ -335,7 +331,7 @@ def test_a_run_that_names_its_experiment_is_held_against_that() -> None:
         part["certificate"] = second(part["certificate"])
         for run in part["certificate"]["evidence"]:
             run["proof"] = {"experiment": made.records[0].experiment}
-    found = examined(document, Against(trusted(*made.keys), made.head().time + 1))
+    found = examined(made.sign(document), Against(trusted(*made.keys), made.head().time + 1))
     assert found is not None
     assert found.false
 
@@ -360,16 +356,16 @@ def carrying(part: dict[str, Any]) -> dict[str, Any]:
     return {"axioms": {"language": part["certificate"]["language"]}, "evidence": runs}
 
 
-def with_proofs(seed: int) -> tuple[dict[str, Any], Against]:
+def with_proofs(seed: int) -> tuple[Chain, dict[str, Any], Against]:
     made = chain(random.Random(seed), 12)
     document = made.document()
     for part in document["classes"]:
         part["certificate"] = carrying(part)
-    return document, Against(trusted(*made.keys), made.head().time + 1)
+    return made, made.sign(document), Against(trusted(*made.keys), made.head().time + 1)
 
 
 def test_what_a_certificate_carries_is_what_was_recorded() -> None:
-    document, against = with_proofs(3)
+    _, document, against = with_proofs(3)
     found = examined(document, against)
     assert found is not None
     assert (found.false, found.lacking) == ([], [])
@@ -377,11 +373,11 @@ def test_what_a_certificate_carries_is_what_was_recorded() -> None:
 
 def test_whatever_is_changed_in_what_a_certificate_carries_is_found() -> None:
     tried = Counter[str]()
-    whole, against = with_proofs(0)
+    made, whole, against = with_proofs(0)
     for seed in range(FORGERIES):
         rng = random.Random(seed)
         if seed % 50 == 0:
-            whole, against = with_proofs(seed)
+            made, whole, against = with_proofs(seed)
         document = copy.deepcopy(whole)
         runs = rng.choice(document["classes"])["certificate"]["evidence"]
         run = rng.choice(runs)
@@ -402,13 +398,13 @@ def test_whatever_is_changed_in_what_a_certificate_carries_is_found() -> None:
                 run["proof"]["version"] += 1
             del run["proof"]["number"]
         tried[how] += 1
-        found = examined(document, against)
+        found = examined(made.sign(document), against)
         assert found is None or found.false, f"seed {seed}: {how}"
     assert len(tried) == len(EDITS) + 4
 
 
 def test_harm_that_a_certificate_leaves_out_is_missing() -> None:
-    document, against = with_proofs(3)
+    made, document, against = with_proofs(3)
     harmful = 0
     for part in document["classes"]:
         runs = part["certificate"]["evidence"]
@@ -416,7 +412,7 @@ def test_harm_that_a_certificate_leaves_out_is_missing() -> None:
             harmful += 1
             left = [e for e in runs if e["good"] is not False or e["failed"] != run["failed"]]
             part["certificate"]["evidence"] = left
-            found = examined(document, against)
+            found = examined(made.sign(document), against)
             assert found is not None
             survived = [e["good"] for e in left if e["injected"] == run["injected"]].count(True)
             said = f"{run['proof']['experiment']} was harmful, and is left out"
@@ -448,7 +444,8 @@ def test_runs_that_tried_the_same_bear_each_other_out() -> None:
             }
             for each in records
         ]
-        language = {"language": {"faults": ["error@a", "error@b"]}}
+        faults = [*fired[0], *good[0].relied_on]
+        language = {"language": {"faults": faults}}
         return list(unbound({"axioms": language, "evidence": runs}, records))
 
     assert said(same) == []
@@ -495,7 +492,7 @@ def test_a_run_that_is_not_on_record_is_lacking() -> None:
     document = made.document()
     run = {"fired": ["error@a"], "count": 1, "traces": ["f" * 32]}
     document["classes"][0]["certificate"]["evidence"]["bad"].append(run)
-    found = examined(document, Against(trusted(*made.keys), made.head().time + 1))
+    found = examined(made.sign(document), Against(trusted(*made.keys), made.head().time + 1))
     assert found is not None
     assert found.lacking
     assert not found.false

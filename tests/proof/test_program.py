@@ -117,6 +117,7 @@ def test_what_is_no_key_or_no_file_is_unreadable(made: Chain, key: Path, tmp_pat
 def test_no_document_makes_it_stumble(made: Chain, key: Path, tmp_path: Path) -> None:
     """Whatever stands anywhere in a document, it is answered."""
     odd = [None, True, -1, 2**53, 1e300, 0.5, "", "x", "f" * 64, [], [None], {}, {"a": 1}]
+    odd += [10**30, 10**400, "\ud800", "\x1b[2J"]
     for seed in range(ROUNDS):
         rng = random.Random(seed)
         document = copy.deepcopy(made.document())
@@ -142,13 +143,26 @@ def test_no_document_makes_it_stumble(made: Chain, key: Path, tmp_path: Path) ->
 
 
 def _unhashed(document: dict[str, Any], real: dict[str, Any]) -> bool:
-    """Whether they differ only in what is no evidence of runs: the certificates, and proofs that
-    were not asked for."""
+    """Whether they differ only in proofs that were not asked for."""
     for each in (document, real):
         each["grown"] = []
-        for part in each["classes"]:
-            part["certificate"] = None
     return document == real
+
+
+def test_classes_that_are_asked_for_have_to_be_there(
+    made: Chain, key: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = made.document()
+    del document["classes"][-1]["runs"][0]
+    file = written(tmp_path, document)
+    broken = document["classes"][-1]["request_class"]
+    whole = next(e["request_class"] for e in document["classes"] if e["request_class"] != broken)
+    assert ended(file, "--key", key) == FALSE
+    assert ended(file, "--key", key, "--class", broken) == FALSE
+    assert ended(file, "--key", key, "--class", whole) == BORNE_OUT
+    assert ended(file, "--key", key, "--class", whole, "--class", "GET /none") == LACKING
+    assert ended(file, "--key", key, "--class", "GET /\x1bnone") == LACKING
+    assert "GET /\\x1bnone: there is no certificate of it" in capsys.readouterr().out
 
 
 def test_it_needs_neither_the_service_nor_the_solver(

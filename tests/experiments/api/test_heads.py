@@ -14,6 +14,7 @@ from ldfi.experiments.cli.serving import service_of
 from ldfi.experiments.errors import InvalidConfig
 from ldfi.experiments.process.config import Config
 from ldfi.experiments.store import Database, campaigns, chain, experiments
+from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.schema import CampaignRow
 from ldfi.proof.__main__ import BORNE_OUT, FALSE, main
 from ldfi.proof.head import Head, SigningKey
@@ -121,10 +122,11 @@ def test_what_is_given_out_is_what_the_program_checks(url: str, tmp_path: Path) 
 
 def certify(url: str, campaign: str) -> None:
     empty: dict[str, Any] = {"language": {"faults": []}, "evidence": {"good": [], "bad": []}}
-    database = Database(url)
+    database = Database(url, (KEY,))
     with database.change(time.time()) as change:
         row = campaigns.load(change.session, campaign)
         row.certificates = [{"request_class": CLASS, "certificate": empty}]
+        chain.certify(change, {}, [CampaignCertificate(campaign, CLASS, 1, empty)])
     database.close()
 
 

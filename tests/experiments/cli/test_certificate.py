@@ -7,9 +7,14 @@ import random
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from ldfi.experiments.cli.main import app
+from ldfi.experiments.store import Database, chain_check
+from ldfi.proof.head import SigningKey
+from tests.experiments.store.evidence import append
 from tests.kit.cli import ldfi
-from tests.proof.chain import chain
+from tests.proof.chain import chain, key_pem
 
 
 def test_what_is_signed_is_borne_out_and_what_is_changed_is_not(tmp_path: Path) -> None:
@@ -39,3 +44,27 @@ def test_what_cannot_be_read_is_said(more: tuple[str, ...], tmp_path: Path) -> N
     file.write_text("{}")
     done = ldfi("certificate", "verify", str(file), "--key", str(key), *more)
     assert done.returncode == 2
+
+
+def test_whoever_has_the_key_vouches_for_what_nobody_has_signed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, url = SigningKey(pem := key_pem()), f"sqlite:///{tmp_path / 'ldfi.sqlite3'}"
+    made = chain(random.Random(2), 5)
+    database = Database(url)
+    with database.change(1.0) as change:
+        append(change, made.records)
+    monkeypatch.setenv("LDFI_DATABASE_URL", url)
+    monkeypatch.setenv("LDFI_TOKENS", "admin:0123456789abcdef")
+    with database.read() as session:
+        assert "adopt" in chain_check.check(session, (key,)).wrong
+    # Without a key nobody can, and with it whoever has it
+    words = ["certificate", "adopt", "--json"]
+    assert "there is no key" in str(CliRunner().invoke(app, words).exception)
+    monkeypatch.setenv("LDFI_SIGNING_KEY", pem)
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert [*json.loads(done.output)[""]["signatures"]] == [key.id]
+    with database.read() as session:
+        assert not chain_check.check(session, (key,)).wrong
+    database.close()

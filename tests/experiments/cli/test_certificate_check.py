@@ -16,7 +16,9 @@ import pytest
 from typer.testing import CliRunner
 
 from ldfi.experiments.cli.main import app
+from ldfi.proof.head import SigningKey
 from ldfi.solver import Explorer
+from tests.proof.chain import key_pem, record
 from tests.solver.check.certificates import certificate_of
 from tests.solver.check.mutants import mutant
 
@@ -139,6 +141,94 @@ def test_what_is_assumed_is_said(file: Path) -> None:
     (document,) = json.loads(checked(file, of(("GET /", PROTECTED)), "--json")[1])
     assert (document["request_class"], document["verdict"]) == ("GET /", "complete")
     assert document["assumed"]["protected"] == ["error@b"]
+
+
+def judged(verdict: str = "tolerated", /, **proof: Any) -> dict[str, Any]:
+    """A class of which an experiment carries what its verdict came from."""
+    drawn = (record(random.Random(seed), [], 0, 2e6) for seed in range(99))
+    found = next(each for each in drawn if each.verdict == verdict)
+    good = verdict == "tolerated"
+    explorer = Explorer(max_size=1, protected={*found.relied_on} - {*found.fired})
+    explorer.observe({*found.fired, *found.relied_on})
+    explorer.record(
+        injected=found.hypothesis,
+        succeeded=good,
+        support=found.relied_on if good else None,
+        proof={**found.proof(), **proof},
+    )
+    return explorer.certificate().data
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), ""),
+        (("--delta", "0.3", "--alpha", "0.2", "--rule", "tests"), ""),
+        (("--delta", "0.15"), "its δ is 0.3, and 0.15 is asked for"),
+        (("--alpha", "0.05"), "its α is 0.2, and 0.05 is asked for"),
+        (("--rule", "threshold"), "verdicts are by the rule tests"),
+        (("--presumed", "0.05"), "is 1, and 0.05 is asked for"),
+        (("--key", "KEY"), "it is not signed"),
+    ],
+)
+def test_what_verdicts_meant_is_said_and_may_be_asked_for(
+    file: Path, words: tuple[str, ...], said: str
+) -> None:
+    key = file.with_name("public.pem")
+    key.write_text(SigningKey(key_pem()).public_pem())
+    given = [str(key) if each == "KEY" else each for each in words]
+    code, printed = checked(file, of(("GET /", judged())), *given)
+    assert (code, said in printed) == (3 if said else 0, True)
+    assert "a rise in the failure rate of 0.3 or more was ruled out (δ)" in printed
+    # Without what a verdict came from nobody knows what it meant
+    assert checked(file, of(("GET /", WHOLE)), *words[:2])[0] == (3 if words else 0)
+
+
+def test_verdicts_by_another_rule_are_told_apart(file: Path) -> None:
+    whole = judged("harmful")
+    assert checked(file, whole, "--rule", "tests")[0] == 0
+    rule = {**whole["evidence"][1]["proof"]["rule"], "name": "threshold"}
+    other = judged("harmful", rule=rule)
+    assert checked(file, other, "--rule", "tests")[0] in (1, 3)
+
+
+def test_a_proof_that_cannot_be_read_makes_nothing_complete(file: Path) -> None:
+    whole = judged()
+    assert checked(file, whole)[0] == 0
+    proof = whole["evidence"][1]["proof"]
+    for name, value in proof.items():
+        odds: tuple[Any, ...] = (None, 10**30, 10**400, "\ud800", [10**30], {})
+        for odd in odds:
+            if odd == value or (name in ("looks", "overruled") and odd is None):
+                continue
+            assert checked(file, judged("tolerated", **{name: odd}))[0] in (1, 2), (name, odd)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"impossible": ["error@b"]}, "it leaves error@b out"),
+        ({"implied": ("error@b", "error@c")}, "it leaves error@b out"),
+        ({"domains": {"error@b": ["error@c"]}}, "it leaves error@b out"),
+        ({"domains": {"shared@x": ["error@b", "error@c"]}}, ""),
+    ],
+)
+def test_what_is_left_out_by_other_names_counts(
+    file: Path, options: dict[str, Any], said: str
+) -> None:
+    """A fault that is impossible by itself, and one that brings about what must not be tried."""
+    explorer = Explorer(max_size=1, protected=["error@c"], domains=options.get("domains", {}))
+    explorer.observe({"error@a", "error@b", "error@c"})
+    for each in options.get("impossible", ()):
+        explorer._language.exclude([each], impossible=True)
+    if "implied" in options:
+        explorer.imply(*options["implied"])
+    while (hypothesis := explorer.propose()) is not None:
+        explorer.record(injected=hypothesis, succeeded=True, support={"error@c"})
+    code, printed = checked(
+        file, explorer.certificate().data, "--complete", "--protected", "error@c"
+    )
+    assert (code, said in printed) == (3 if said else 0, True), printed
 
 
 def test_names_cannot_move_the_cursor(file: Path) -> None:

@@ -59,6 +59,11 @@ def refused(*hosts: str) -> list[str]:
         ("test_wsgi", [refused("stock/*")]),
         ("test_server_in_a_thread", [refused("stock/*")]),
         ("test_threads", [refused("stock/*")]),
+        ("test_sub_test_that_needs_it", [refused("needed/")]),
+        ("test_sub_test_that_survives", []),
+        ("test_async_case", [refused("needed/")]),
+        ("test_async_sub_test", [refused("needed/")]),
+        ("test_subtests_of_pytest", [refused("needed/")]),
         ("test_charged_once", [["reset@app>http:POST:payments/charges"]]),
     ],
 )
@@ -80,6 +85,12 @@ def test_applications_that_trace_themselves(tracing: Session) -> None:
     }, tracing.output
     assert tracing.outcomes.pop("test_what_the_application_exports_is_its_own") == []
     assert tracing.outcomes == {test: ["failure"] for test in tracing.tests}
+
+
+def test_a_test_whose_function_is_never_called_is_told(session: Session) -> None:
+    assert session.outcomes["test_never_called"] == ["failure"]
+    assert "nothing is known of this test" in session.output
+    assert "test_never_called" not in session.tests
 
 
 def test_what_is_easily_lost_to_sight_is_found_or_said(session: Session) -> None:
@@ -114,6 +125,7 @@ def test_unmarked_tests_run_as_ever(session: Session) -> None:
     ("test", "outcome", "verdict", "said"),
     [
         ("test_broken", ["failure"], "broken", "the test fails without any fault"),
+        ("test_sub_test_that_always_fails", ["failure"], "broken", "a subtest failed: "),
         ("test_calls_nothing", ["failure"], "inconclusive", "no call was seen that could fail"),
         ("test_skipped", ["skipped"], "inconclusive", ""),
         ("test_expected_to_fail", ["skipped"], "harmful", ""),

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from ldfi.experiments.domain.campaign.campaign import Campaign
-from ldfi.experiments.store import chain
+from ldfi.experiments.store import campaigns, chain
 from ldfi.experiments.store.database import Change
-from ldfi.experiments.store.evidence_file import Certified, evidence_file
+from ldfi.experiments.store.evidence_file import evidence_file
 from ldfi.proof.document import EvidenceFile
 from ldfi.proof.head import Head, SigningKey
 from ldfi.proof.record import RunRecord
@@ -28,9 +28,11 @@ def file_of(
     keys: tuple[SigningKey, ...] = (KEY,),
 ) -> dict[str, Any]:
     """Write the evidence file of a campaign as JSON, and read that."""
-    certified = [
-        Certified(each["request_class"], 1, each["certificate"]) for each in campaign.certificates()
-    ]
+    given = campaign.certificates()
+    if KEY in keys:
+        with world.database.change(world.now) as change:
+            campaigns.certify(change, campaign, given)
+    certified = campaigns.written(campaign, given)
     with world.database.read() as session:
         document = evidence_file(session, certified, keys, world.now, since)
     written: dict[str, Any] = json.loads(json.dumps(document))

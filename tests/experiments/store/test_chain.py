@@ -11,9 +11,10 @@ from sqlalchemy import delete, select
 
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.errors import Conflict
-from ldfi.experiments.store import Database, chain, experiments
+from ldfi.experiments.store import Database, chain, chain_check, experiments
 from ldfi.experiments.store.arming import Armed
-from ldfi.experiments.store.evidence_file import Certified, evidence_file, version_of
+from ldfi.experiments.store.certificates import CampaignCertificate
+from ldfi.experiments.store.evidence_file import evidence_file, version_of
 from ldfi.experiments.store.schema import CountNodeRow, ExperimentRow, HeadRow, RunCountRow, RunRow
 from ldfi.proof import merkle
 from ldfi.proof.canonical import canonical, read
@@ -109,7 +110,7 @@ def test_an_earlier_head_catches_a_chain_that_was_cut_back(
         was = before.document
         runs = dict(kept.runs)
         runs[last.request_class, 1] -= 1
-        root = merkle.root(kept.size - 1, chain.node_of(change.session))
+        root = merkle.root(kept.size - 1, chain_check.node_of(change.session))
         counts = counts_root(runs)
         shorter = Head(kept.size - 1, root, kept.time, runs, counts=counts).signed_by([KEY])
         before.document = chain.written(shorter)
@@ -149,6 +150,10 @@ def test_while_keys_rotate_those_who_have_either_can_check(
 ) -> None:
     old, new = KEY, SigningKey(key_pem())
     both = EvidenceFile.from_json(file_of(world, campaign, keys=(old, new)))
+    with world.database.change(world.now) as change:  # as the next end of a run would sign it
+        row = change.session.get_one(HeadRow, 1)
+        was, head = row.document, chain.bare_head_of(change.session)
+        row.document = chain.written(head.signed_by((old, new)))
     only_new = EvidenceFile.from_json(file_of(world, campaign, keys=(new,)))
 
     def false(document: EvidenceFile, *keys: SigningKey) -> list[str]:
@@ -157,6 +162,8 @@ def test_while_keys_rotate_those_who_have_either_can_check(
     assert false(both, old) == false(both, new) == false(both, old, new) == []
     assert false(only_new, new) == false(only_new, old, new) == []
     assert any("whom nobody here trusts" in each for each in false(only_new, old))
+    with world.database.change(world.now) as change:
+        change.session.get_one(HeadRow, 1).document = was
 
 
 def test_runs_from_before_there_was_a_chain_are_listed_and_never_signed(
@@ -268,7 +275,10 @@ def test_what_nobody_ended_leaves_a_record_and_to_drop_it_is_found(database: Dat
         experiments.end(change, orders[1].experiment, 3, None)
     # Then each left a record that holds together, of the version it was armed on
     assert _sizes(database) == (3, 3, 3)
-    certified = [Certified("GET /", 2, {}), Certified("GET /other", 2, {})]
+    certified = [
+        CampaignCertificate("c", "GET /", 2, {}),
+        CampaignCertificate("c", "GET /other", 2, {}),
+    ]
     with database.read() as session:
         document = evidence_file(session, certified, (KEY,), NOW + 7_200)
     for each in document["classes"]:
@@ -303,7 +313,7 @@ def test_runs_of_a_large_chain_are_proved(database: Database) -> None:
     with database.change(made.head().time) as change:
         append(change, made.records)
     with database.read() as session:
-        head, node = chain.head_of(session), chain.node_of(session)
+        head, node = chain.head_of(session), chain_check.node_of(session)
         assert (head.root, head.size) == (made.head().root, 37)
         assert dict(head.runs) == dict(made.head().runs)
         for leaf, each in enumerate(made.records):

@@ -151,8 +151,12 @@ def test_the_first_key_signs_what_was_pruned_before_as_it_does_the_runs(
     unsigned: tuple[World, Campaign], on_record: bool
 ) -> None:
     world, campaign = unsigned
-    # Given a service that has got its key, before and after it has signed a head on record
+    # Given a service that has got its key, and somebody who vouches for what is there
     world.database.keys = (KEY,)
+    with world.database.read() as session:
+        assert not going(session, world.database, world.now), "nothing that nobody signed goes"
+    with world.database.change(world.now) as change:
+        chain.adopt(change)
     if on_record:
         campaign = one_more_run(world, campaign)
     # Then what was pruned is signed with all the rest
@@ -193,6 +197,8 @@ def test_whoever_has_no_key_stops_once_the_chain_is_signed(again: Again) -> None
     def get_a_key(_: Pruned, gone: int) -> None:
         if gone == SMALL:
             database.keys = (KEY,)
+            with database.change(world.now) as change:
+                chain.adopt(change)
             later.append(one_more_run(world, campaign))
 
     later: list[Campaign] = []
@@ -226,6 +232,8 @@ def test_what_an_earlier_key_signed_is_signed_by_the_next(lived: tuple[World, Ca
 
     def rotate(_: Pruned, gone: int) -> None:
         world.database.keys = (KEY, OTHER_KEY) if gone == SMALL else (OTHER_KEY,)
+        with world.database.change(world.now) as change:  # as the next end of a run would sign it
+            chain.adopt(change)
 
     gone = checkpoints.prune(world.database, world.now + 1, world.now, "ann", rotate).rows
     assert gone > 2 * SMALL

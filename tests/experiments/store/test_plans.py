@@ -16,7 +16,8 @@ from ldfi.experiments.domain.campaign.balance import Balance
 from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.store import Database, balances, experiments, findings, measured
-from ldfi.experiments.store.evidence_file import Certified, evidence_file
+from ldfi.experiments.store.certificates import CampaignCertificate
+from ldfi.experiments.store.evidence_file import evidence_file
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from ldfi.proof import merkle
 from tests.experiments.store.evidence import append
@@ -146,7 +147,7 @@ def test_proofs_of_many_runs_are_looked_up_in_one_question(database: Database) -
     made = made_of(random.Random(4), 37)
     with database.change(made.head().time) as change:
         append(change, made.records)
-    certified = [Certified(name, version, {}) for name, version in made.head().runs]
+    certified = [CampaignCertificate("c", name, version, {}) for name, version in made.head().runs]
     with asked(database) as sent, database.read() as session:
         document = evidence_file(session, certified, (), made.head().time)
 

@@ -28,8 +28,9 @@ from ldfi.experiments.store import (
     retention,
     revisions,
 )
+from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.database import Database
-from ldfi.experiments.store.evidence_file import Certified, evidence_file
+from ldfi.experiments.store.evidence_file import evidence_file
 from ldfi.experiments.store.found import as_it_is
 from ldfi.experiments.store.positions import Position
 from ldfi.experiments.store.retention import Retention, due, prune
@@ -57,7 +58,9 @@ def known(database: Database, now: float) -> dict[str, Any]:
     campaigns = engine.scheduler.state.campaigns.values()
     with database.read() as session:
         certified = [
-            Certified(name, each.version, each.knowledge.certificate()["certificate"])
+            CampaignCertificate(
+                campaign.id, name, each.version, each.knowledge.certificate()["certificate"]
+            )
             for campaign in campaigns
             for name, each in campaign.explorations.items()
         ]

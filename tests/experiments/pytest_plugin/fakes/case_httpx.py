@@ -86,7 +86,7 @@ def test_replaced_by_hand() -> None:
         shop(client)
 
 
-class Written(httpx.BaseTransport):
+class CampaignCertificate(httpx.BaseTransport):
     """A fake written by hand."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -94,7 +94,7 @@ class Written(httpx.BaseTransport):
 
 
 def test_written_by_hand() -> None:
-    shop(httpx.Client(transport=Written()))
+    shop(httpx.Client(transport=CampaignCertificate()))
 
 
 class Fallback(httpx.BaseTransport):
@@ -137,7 +137,7 @@ def test_fallback_above_mock() -> None:
 
 
 def test_fallback_above_written() -> None:
-    needs(Fallback(Written()))
+    needs(Fallback(CampaignCertificate()))
 
 
 def test_fallback_above_respx(respx_mock: respx.MockRouter) -> None:
@@ -166,7 +166,7 @@ class Closed(Fallback):
     """Holds what it delegates to out of sight."""
 
     def __init__(self) -> None:
-        self.ask = Written().handle_request
+        self.ask = CampaignCertificate().handle_request
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         self.inner = mock.Mock(handle_request=self.ask)

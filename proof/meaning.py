@@ -1,0 +1,135 @@
+"""What the verdicts on a certificate meant: by which figures the runs that it rests on were judged.
+
+A fault that hurts half is *tolerated* where somebody asked for no more than that. So a certificate
+is worth no more than its worst verdict, and this looks for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ldfi.proof.outcome import AnyRecord
+from ldfi.proof.record import RunRecord
+
+CONFIDENCE: Final = 0.95
+"""Of the bound on what is presumed safe and is not."""
+RULES: Final = {"tests": "sequential", "threshold": "threshold"}
+"""Names of rules, as people and as records have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """The worst of what decided: ``delta`` (the rise in the failure rate that *tolerated* rules
+    out), ``alpha`` (the chance of a false verdict, of either sort), ``rules``, ``samples`` (treated
+    requests that counted). None where nothing says it. ``unjudged``: how many experiments decided
+    and do not say by what. ``presumed``: the share of the sets that are presumed safe and are not,
+    which it exceeds with a chance of 5 %; None where more faults are not taken never to help."""
+
+    delta: float | None
+    alpha: float | None
+    rules: tuple[str, ...]
+    samples: int | None
+    unjudged: int
+    presumed: float | None
+
+    @classmethod
+    def of(cls, certificate: dict[str, Any], records: Sequence[AnyRecord]) -> Meaning:
+        """Work it out. ``records``: what the runs of the certificate carry."""
+        judged = [
+            each
+            for each in records
+            if isinstance(each, RunRecord) and each.verdict in ("harmful", "tolerated")
+        ]
+        survived = [each for each in judged if each.verdict == "tolerated"]
+        decided = sum(
+            run["origin"] == "injected" and run["good"] is not None
+            for run in certificate["evidence"]
+        )
+        tried = certificate["rechecks"]
+        bound = upper_bound(tried["violated"], tried["tried"])
+        return cls(
+            delta=max((each.rule.delta for each in survived), default=None),
+            alpha=max(map(_alpha, judged), default=None),
+            rules=tuple(sorted({each.rule.name for each in judged})),
+            samples=min((each.arms.treated for each in survived), default=None),
+            unjudged=decided - len(judged),
+            presumed=bound if certificate["axioms"]["monotone"] else None,
+        )
+
+    def words(self) -> Iterator[str]:
+        """Say it to people."""
+        if self.delta is not None and self.samples is not None:
+            yield f"a rise in the failure rate of {self.delta:g} or more was ruled out (δ)"
+            yield f"by {self.samples} treated requests or more"
+        if self.alpha is not None:
+            yield f"each verdict is false with a chance of {self.alpha:g} at most (α)"
+        if self.rules:
+            names = [name for name, rule in RULES.items() if rule in self.rules]
+            yield f"by the rule {' and '.join(names)}"
+        if self.unjudged:
+            yield f"{self.unjudged} experiments do not say by what they were judged"
+        if self.presumed is not None:
+            share = f"{100 * self.presumed:.2g} %" if self.presumed < 1 else "any share"
+            yield f"{share} of the sets presumed safe may not be, by re-checks (at 95 %)"
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """What verdicts have to have meant; None where nobody asks."""
+
+    delta: float | None = None
+    alpha: float | None = None
+    rule: str | None = None
+    presumed: float | None = None
+
+
+def lacking(meaning: Meaning, required: Required) -> Iterator[str]:
+    """Say where verdicts meant less than is required."""
+    asks = (required.delta, required.alpha, required.rule)
+    if asks != (None, None, None) and meaning.unjudged:
+        yield f"{meaning.unjudged} experiments do not say by what they were judged"
+    for name, found, most in (
+        ("δ", meaning.delta, required.delta),
+        ("α", meaning.alpha, required.alpha),
+        ("share presumed safe that may not be", meaning.presumed, required.presumed),
+    ):
+        if most is not None and found is not None and found > most:
+            yield f"its {name} is {found:.4g}, and {most:g} is asked for"
+    if required.rule is not None:
+        others = [each for each in meaning.rules if each != RULES[required.rule]]
+        yield from (f"verdicts are by the rule {each}" for each in _called(others))
+
+
+def upper_bound(failed: int, tried: int, confidence: float = CONFIDENCE) -> float:
+    """Return Clopper and Pearson's one-sided upper bound on a share, of which ``failed`` of
+    ``tried`` were seen."""
+    if failed >= tried:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        share = (low + high) / 2
+        if _at_most(failed, tried, share) > 1 - confidence:
+            low = share
+        else:
+            high = share
+    return high
+
+
+def _at_most(failed: int, tried: int, share: float) -> float:
+    """Return the chance of seeing so few or fewer."""
+    total = term = (1 - share) ** tried
+    for each in range(1, failed + 1):
+        term *= (tried - each + 1) / each * share / (1 - share)
+        total += term
+    return total
+
+
+def _alpha(record: RunRecord) -> float:
+    return record.rule.alpha_tolerated if record.verdict == "tolerated" else record.own
+
+
+def _called(rules: Iterable[str]) -> Iterator[str]:
+    names = {rule: name for name, rule in RULES.items()}
+    yield from (names[each] for each in rules)
