@@ -41,6 +41,9 @@ class Lineage:
     """Points that failed with nothing failed above them."""
     survived: frozenset[str]
     """The same with how they failed (``kind@point``); if the run was good, that was survived."""
+    ends: frozenset[str]
+    """What failed at the bottom of each chain of failures and was not made again with success, and
+    how (``kind@point``)."""
     fired: frozenset[str]
     """Faults (``kind@point``) that were injected and fired."""
     would_fire: frozenset[str]
@@ -167,6 +170,7 @@ def learn_in_full(trace: Trace) -> Lineage | None:
         called=evidence.called(tree),
         failed=evidence.failed(tree),
         survived=evidence.survived(tree),
+        ends=evidence.ends(tree),
         fired=evidence.fired(tree),
         would_fire=evidence.would_fire(tree),
         timed_out=evidence.timed_out(tree),

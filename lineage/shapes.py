@@ -177,6 +177,7 @@ def _key(run: Lineage, outcome: ShapeOutcome, hidden: bool, told: frozenset[str]
         run.fired,
         run.detached,
         run.unseen,
+        run.ends if outcome == "failed" else None,  # whom it blames may be further in
     )
 
 
@@ -198,7 +199,7 @@ def _together(one: Shape, other: Shape) -> Shape:
 
 def _rank(shape: Shape) -> tuple[object, ...]:
     run = shape.lineage
-    ways = (run.support, run.called, run.survived, run.fired, run.detached, run.unseen)
+    ways = (run.support, run.called, run.survived, run.fired, run.detached, run.unseen, run.ends)
     sets = tuple(sorted(points) for points in ways)
     features = tuple(sorted(run.features.items()))
     return (run.service, features, shape.outcome, sets, shape.hidden, sorted(shape.told))

@@ -55,11 +55,13 @@ def _loss(shape: Shape, points: tuple[str, ...], names: Names) -> Loss:
 
 
 def lost_with(found: Iterable[Loss]) -> tuple[LostWith, ...]:
-    """Rank services by the requests lost with them: those that were seen, then the suspected."""
-    seen, all_of_them = Counter[str](), Counter[str]()
+    """Rank services by the requests lost with them: those that were seen, then the suspected; of
+    equals the one that failed first more often, then the one that failed earlier."""
+    seen, all_of_them, first = Counter[str](), Counter[str](), Counter[str]()
     points: dict[str, set[str]] = defaultdict(set)
-    for loss in found:
-        for service in loss.services:
+    for loss in sorted(found, key=lambda each: each.shape.first):
+        first.update({loss.blamed[0][0]: loss.shape.count} if loss.blamed else {})
+        for service in dict.fromkeys(service for service, _ in loss.blamed):
             all_of_them[service] += loss.shape.count
             seen[service] += loss.shape.count * loss.seen
         for service, point in loss.blamed:
@@ -68,7 +70,9 @@ def lost_with(found: Iterable[Loss]) -> tuple[LostWith, ...]:
         LostWith(service, seen[service], total - seen[service], tuple(sorted(points[service])))
         for service, total in all_of_them.items()
     ]
-    return tuple(sorted(listing, key=lambda each: (-each.seen, -each.suspected, each.service)))
+    return tuple(
+        sorted(listing, key=lambda each: (-each.seen, -each.suspected, -first[each.service]))
+    )
 
 
 def masked(found: Iterable[Loss], classes: Iterable[RequestClass], names: Names) -> list[Masked]:

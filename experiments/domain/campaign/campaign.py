@@ -171,8 +171,9 @@ class Campaign:
             return None
         if experiment.purpose != "explore" or experiment.state != "observing":
             return None
-        usual = exploration.knowledge.traffic.usual_support()
-        return exploration.lead(suspects_of(experiment, usual))
+        traffic = exploration.knowledge.traffic
+        suspects = suspects_of(experiment, traffic.usual_support(), traffic.record())
+        return exploration.lead(suspects)
 
     def wants(self, name: str) -> bool:
         """Say whether a class of this name is one of those asked for."""
@@ -274,8 +275,9 @@ class Campaign:
         ):
             if experiment.verdict == "harmful" and experiment.purpose == self.convicts:
                 self.fdr.discovered()
-            usual = exploration.knowledge.traffic.usual_support()
-            lesson = proved(experiment, lesson_of(experiment, usual))
+            traffic = exploration.knowledge.traffic
+            learned = lesson_of(experiment, traffic.usual_support(), traffic.record())
+            lesson = proved(experiment, learned)
             self.experience.add(lesson)
             self.trials.add(Trial.of(experiment, lesson), exploration.knowledge)
             changes = exploration.learn(lesson, experiment.ended_at or 0.0)

@@ -18,6 +18,9 @@ from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.spells import Spells
 from ldfi.experiments.domain.traffic.suspected import Suspected
 from ldfi.experiments.domain.traffic.topology import Topology
+from ldfi.lineage.blame import Record
+from ldfi.lineage.classes import CONSISTENT
+from ldfi.lineage.evidence import in_order
 from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.shapes import Shape
 
@@ -118,6 +121,8 @@ class Traffic:
     """Whom requests blame that failed by themselves."""
     _groups: dict[Faults, _Group] = field(default_factory=dict)
     _undisturbed: Counter[tuple[Faults, Faults]] = field(default_factory=Counter)
+    _places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Point → the places that it had in the order of calls, in sum, and how many those are."""
     _aside: Counter[tuple[Aside, str]] = field(default_factory=Counter)
     spells: Spells = field(default_factory=Spells, compare=False)
     """How badly it fares by itself, for a while."""
@@ -165,7 +170,7 @@ class Traffic:
         if observation.outcome.success and not observation.outcome.degraded:
             self._learn(observation.lineage, 1)
         elif not observation.outcome.success and self.good >= NATURAL_EVIDENCE:
-            self.suspected.learn(observation.lineage, self.usual_support)
+            self.suspected.learn(observation.lineage, self.usual_support, self.record)
 
     def copy(self) -> Traffic:
         """Copy it as it stands, for whoever goes over it in a thread while more comes in."""
@@ -175,6 +180,7 @@ class Traffic:
             self.suspected.copy(),
             {failed: group.copy() for failed, group in self._groups.items()},
             self._undisturbed.copy(),
+            dict(self._places),
             self._aside.copy(),
             self.spells.copy(),
             self._newest.copy(),
@@ -221,6 +227,23 @@ class Traffic:
     def usual_support(self) -> frozenset[str]:
         """Every point that a request in which nothing failed may rely on."""
         return frozenset().union(*(support for support, _ in self._usual()))
+
+    def record(self) -> Record:
+        """Say what blame is to know of its failures: which of them good requests survived, and
+        which were seen alone in failed ones."""
+        survived: Counter[str] = Counter()
+        for failed, group in self._groups.items():
+            survived.update(dict.fromkeys(failed, group.counts.total()))
+        alone = {min(p): n for p, n in self.suspected.counts.items() if len(p) == 1}
+        return Record(survived, alone, self._always(), self.good)
+
+    def _always(self) -> list[str]:
+        called: Counter[str] = Counter()
+        for (_, points), count in self._undisturbed.items():
+            called.update(dict.fromkeys(points, count))
+        enough = CONSISTENT * self._undisturbed.total()
+        always = [point for point in self._places if called[point] >= enough]
+        return sorted(always, key=lambda p: (self._places[p][0] / self._places[p][1], p))
 
     def usually_called(self) -> frozenset[str]:
         """Every point that such a request may call at all."""
@@ -295,6 +318,7 @@ class Traffic:
             "recent_at": [at for at, _ in self._recent],
             "groups": groups,
             "undisturbed": undisturbed,
+            "places": [[points.place(p), *sums] for p, sums in self._places.items()],
             "aside": [[*each, count] for each, count in self._aside.items()],
             "topology": self.topology.to_json(points),
             "suspected": self.suspected.to_json(points),
@@ -328,6 +352,8 @@ class Traffic:
                 group.exemplars[relied_on] = trace_id
         for support, called, count in data["undisturbed"]:
             traffic._undisturbed[names_at(points, support), names_at(points, called)] = count
+        for place, total, times in data.get("places", ()):
+            traffic._places[points[place]] = total, times
         for why, name, count in data.get("aside", ()):
             traffic._aside[why, name] = count
         return traffic
@@ -341,11 +367,19 @@ class Traffic:
         group = self._groups.get(failed)
         if group is None and len(self._groups) < MOST:
             group = self._groups[failed] = _Group()
+            self.suspected.look_again()
         if group is not None:
             group.add(lineage.relied_on, lineage.trace_id, count)
         shape = (lineage.support, lineage.called)
         if not failed and (shape in self._undisturbed or len(self._undisturbed) < MOST):
+            if shape not in self._undisturbed:
+                self._note_order(lineage)
             self._undisturbed[shape] += count
+
+    def _note_order(self, lineage: Lineage) -> None:
+        for place, point in enumerate(in_order(lineage.tree) if lineage.trace.spans else ()):
+            places, times = self._places.get(point, (0, 0))
+            self._places[point] = places + place, times + 1
 
     def _usual(self) -> list[tuple[Faults, Faults]]:
         total = self._undisturbed.total()

@@ -22,7 +22,7 @@ from ldfi.experiments.domain.traffic.interned import Interned
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.suspected import KEPT
 from ldfi.experiments.domain.traffic.topology import Topology
-from ldfi.lineage.blame import blame
+from ldfi.lineage.blame import Record, blame
 from ldfi.lineage.lineage import Lineage, learn, learn_in_full
 from ldfi.lineage.shapes import Shapes
 from ldfi.lineage.span import Trace
@@ -297,9 +297,9 @@ def test_suspects_are_bounded_and_an_outage_costs_no_tree_for_each_request(
 
     looked: list[Tree] = []
 
-    def counted(tree: Tree, usual: frozenset[str]) -> frozenset[str]:
+    def counted(tree: Tree, usual: frozenset[str], record: Record) -> tuple[str, ...]:
         looked.append(tree)
-        return blame(tree, usual)
+        return blame(tree, usual, record)
 
     monkeypatch.setattr(suspected_module, "blame", counted)
     run = failing("a")
