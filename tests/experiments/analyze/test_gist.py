@@ -170,6 +170,42 @@ def test_fallout_shares_no_blame(
     assert {each.service for each in gist.lost} <= {service, "undo", "x"}
 
 
+TEN = [f"route{'!' * bad}" for bad in [True] * 10]
+ALTOGETHER = "failed altogether in"
+OVER = "the root spans say all was well"
+
+
+@pytest.mark.parametrize(
+    ("requests", "outcomes", "headline"),
+    [
+        ([*[request("route")] * 4, *[request(*TEN)] * 4], 0, f"route {ALTOGETHER} 4 of 8"),
+        ([*[request("route")] * 4, *[request(*TEN)] * 4], 8, f"route {ALTOGETHER} 4 of 8"),
+        ([request("a!", "b", "b")], 0, f"a {ALTOGETHER} 1 of 1 request, and {OVER}"),
+        ([request("a!", "b", "b")], 1, f"a {ALTOGETHER} 1 of 1 request, and all of them went well"),
+        # What failed altogether comes first, then what failed in most requests
+        ([*[request("a!", "b")] * 2, request("b!")], 0, f"a {ALTOGETHER} 2 of 3"),
+        ([inside("b", "a!"), request("b!", "a")], 0, f"a {ALTOGETHER} 1 of 2"),
+        # Another call of the same service succeeded, asked by somebody else
+        (
+            [[*request("a"), Made("x", 1, host="c", end=9), asked("c", 60, 61, failed=True)]],
+            0,
+            f"c failed in 1 of 1 request, and {OVER}",
+        ),
+        # A retry that succeeded is nothing to speak of; what was lost is worse than any of it
+        ([request("a!", "a")], 0, "None of 1 request failed"),
+        ([*[request("a!", "b")] * 9, request("b!", lost=True)], 0, "1 of 10 requests were lost"),
+    ],
+)
+def test_what_failed_under_a_root_that_says_all_was_well_is_the_headline(
+    requests: list[list[Made]], outcomes: int, headline: str, tmp_path: Path
+) -> None:
+    gist = analysed(tmp_path, requests, [True] * outcomes if outcomes else None).gist
+    assert gist.headline.startswith(headline)
+    # And it is told as hidden where nobody wrote down what users saw
+    said = [each.says for each in gist.masked if not each.lost]
+    assert bool(said) == ("None" not in headline and not outcomes)
+
+
 Flags = list[bool]
 REQUESTS = st.lists(
     st.tuples(st.booleans(), st.lists(st.booleans(), min_size=4, max_size=4)),
