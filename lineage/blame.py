@@ -28,7 +28,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ldfi.lineage.evidence import again, failures, walk
+from ldfi.lineage.evidence import failures, walk
 from ldfi.lineage.tree import Call, Tree
 
 KNOWN: Final = 20
@@ -107,7 +107,7 @@ class _Search:
         """
         left = failures(siblings)
         left = [call for call in left if call.end <= until] or left
-        left = [call for call in left if not again(call, siblings)] or left
+        left = [call for call in left if not _again(call, siblings)] or left
         left = [call for call in left if not self.record.harmless(call)] or left
         chain = [c for c in left if self._forerunner(siblings, c)] or self._one(left, siblings)
         for call in chain:  # grows: an alternate may have been brought in by another one
@@ -125,7 +125,7 @@ class _Search:
             for call in failures(siblings)
             if call.end <= alternate.start
             and call.point != alternate.point
-            and not again(call, siblings)
+            and not _again(call, siblings)
         ]
         harmful = [call for call in before if not self.record.harmless(call)]
         return self._one(harmful, before) if harmful else sorted(before, key=_by_end)[-1:]
@@ -168,6 +168,14 @@ class _Search:
             and not self._stands_in(call)
             for call in siblings
         )
+
+
+def _again(failed: Call, siblings: Iterable[Call]) -> bool:
+    """Tell whether a failed call was made again with success."""
+    return any(
+        call.point == failed.point and not call.failed and call.start >= failed.end
+        for call in siblings
+    )
 
 
 def _fired(call: Call) -> bool:

@@ -82,13 +82,14 @@ def survived(tree: Tree) -> frozenset[str]:
 
 def ends(tree: Tree) -> frozenset[str]:
     """List what failed at the bottom of each chain of failures, and how (``kind@point``), but for
-    calls that were made again with success."""
+    calls of which the same caller made another with success."""
     found: set[str] = set()
     pending: list[Sequence[Call]] = [tree.calls]
     while pending:
         siblings = pending.pop()
+        works = {call.point for call in siblings if not call.failed and not call.detached}
         for call in siblings:
-            if call.detached or again(call, siblings):
+            if call.detached or (call.failed and call.point in works):
                 continue
             inner = failures(call.calls)
             if call.failed and not inner:
@@ -100,14 +101,6 @@ def ends(tree: Tree) -> frozenset[str]:
 def failures(calls: Iterable[Call]) -> list[Call]:
     """List those of some calls that failed and were waited for."""
     return [call for call in calls if call.failed and not call.detached]
-
-
-def again(failed: Call, siblings: Iterable[Call]) -> bool:
-    """Tell whether a failed call was made again with success."""
-    return failed.failed and any(
-        call.point == failed.point and not call.failed and call.start >= failed.end
-        for call in siblings
-    )
 
 
 def _unproved(tree: Tree, kind: FaultKind) -> frozenset[str]:

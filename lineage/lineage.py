@@ -42,8 +42,8 @@ class Lineage:
     survived: frozenset[str]
     """The same with how they failed (``kind@point``); if the run was good, that was survived."""
     ends: frozenset[str]
-    """What failed at the bottom of each chain of failures and was not made again with success, and
-    how (``kind@point``)."""
+    """What failed at the bottom of each chain of failures, and how (``kind@point``), but for calls
+    of which the same caller made another with success."""
     fired: frozenset[str]
     """Faults (``kind@point``) that were injected and fired."""
     would_fire: frozenset[str]
