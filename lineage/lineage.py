@@ -60,6 +60,10 @@ class Lineage:
     arm: str
     reach: str
     """What an injector says on a span of it that it can reach (:mod:`ldfi.fit.reach`)."""
+    rejoined: frozenset[str]
+    """Services whose spans had lost their parents, and were put under the calls around them."""
+    parentless: frozenset[str]
+    """Those whose spans could not be: whatever they did is not known."""
     callees: Mapping[str, str]
     """Point → the service, database or host that it reaches."""
     orphans: int
@@ -180,6 +184,8 @@ def learn_in_full(trace: Trace) -> Lineage | None:
         experiment=tree.experiment,
         arm=tree.arm,
         reach=next(filter(None, (span.operation.reach for span in trace.spans)), ""),
+        rejoined=tree.rejoined,
+        parentless=tree.parentless,
         callees=evidence.callees(tree),
         orphans=tree.orphans,
         strangers=tree.strangers,

@@ -40,6 +40,10 @@ class Collected:
     """Spans by file, of those that were read."""
     unread: dict[str, str] = field(default_factory=dict)
     """File → why it, or the rest of it, could not be read."""
+    rejoined: Counter[str] = field(default_factory=Counter)
+    """Service → requests in which its spans had lost their parents, and got them back."""
+    parentless: Counter[str] = field(default_factory=Counter)
+    """Service → requests in which they did not."""
     skipped: Counter[str] = field(default_factory=Counter)
     """What was read but could not be used, by reason."""
 
@@ -111,6 +115,8 @@ def _learn(traces: Iterable[Trace], result: Collected, told: dict[str, Told]) ->
             continue
         if run.is_report:
             continue
+        result.rejoined.update(run.rejoined)
+        result.parentless.update(run.parentless)
         if run.strangers:
             result.skipped["span of another request in the same trace"] += run.strangers
         outcome = told.get(run.trace_id, Told(None, frozenset()))

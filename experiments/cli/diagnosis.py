@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from ldfi.experiments.cli.words import length, percent
+from ldfi.experiments.domain.traffic.class_traffic import WHY_ASIDE
 
 FEW: Final = 0.05
 """Share of traces that may go wrong: a few hundredths always do."""
@@ -130,6 +131,7 @@ def of_classes(
             advice = "often an id in the path that is taken for a word, or a route that does two"
             yield Checkup("class", False, f"{each['name']}: {each['unfit']}", advice)
     yield from _of_injectors(classes)
+    yield from _of_parents(classes)
     for each in forecast["classes"]:
         if each["decides"] != "both":
             advice = "a larger --treatment or --window, or more traffic"
@@ -138,6 +140,16 @@ def of_classes(
     start = "`ldfi campaign start --dry-run` tells more"
     said = f"would not start: {why}" if why else "may start"
     yield Checkup("campaign", not why, said, start if why else "")
+
+
+def _of_parents(classes: Sequence[Mapping[str, Any]]) -> Iterator[Checkup]:
+    aside = (each.get("not_looked_at", {}) for each in classes)
+    lost = sorted(
+        {name for names in aside for name, why in names.items() if why == WHY_ASIDE["parentless"]}
+    )
+    if lost:
+        advice = "update what exports their spans, or let them read the traceparent header"
+        yield Checkup("parents", False, f"spans of {', '.join(lost)} name no parents", advice)
 
 
 def _of_injectors(classes: Sequence[Mapping[str, Any]]) -> Iterator[Checkup]:

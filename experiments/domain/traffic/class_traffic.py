@@ -36,11 +36,12 @@ fewer, a path taken by some (a cache miss, say) may by chance not be among them.
 STEADY_OUTCOMES = 200
 """Newest outcomes that make up the steady state."""
 
-Aside = Literal["detached", "unseen", "late"]
+Aside = Literal["detached", "unseen", "late", "parentless"]
 WHY_ASIDE: Final[dict[Aside, str]] = {
     "detached": "no request waits for it",
     "unseen": "what became of its messages was not seen",
     "late": "ended after its trace was judged",
+    "parentless": "its spans name no parents",
 }
 """Why something that happens in requests of a class is not looked at."""
 
@@ -363,6 +364,7 @@ class Traffic:
         self.good += count
         self.set_aside("detached", lineage.detached, count)
         self.set_aside("unseen", lineage.unseen, count)
+        self.set_aside("parentless", lineage.parentless, count)
         failed = lineage.lost
         group = self._groups.get(failed)
         if group is None and len(self._groups) < MOST:

@@ -310,13 +310,15 @@ mod tests {
     fn what_began_too_late_makes_no_plain_tree() {
         let meanings = [Of(1), Of(11), Of(12)];
         let recognised = |starts: [u64; 3], end: u64| {
-            let nodes: Vec<Node<Of>> = (0..3)
-                .map(|place: usize| Node {
-                    id: [place as u8; 8],
-                    parent: place.checked_sub(1).map(|above| [above as u8; 8]),
-                    start: starts[place],
+            let nodes: Vec<Node<Of>> = (0_u8..)
+                .zip(starts)
+                .zip(&meanings)
+                .map(|((place, start), meaning)| Node {
+                    id: [place; 8],
+                    parent: place.checked_sub(1).map(|above| [above; 8]),
+                    start,
                     end: if place == 0 { end } else { 9 * TICK },
-                    meaning: &meanings[place],
+                    meaning,
                 })
                 .collect();
             Shelf::default().recognise(&nodes).is_some()
