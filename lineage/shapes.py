@@ -46,10 +46,14 @@ class Shape:
         return self.lineage.features
 
     @property
+    def disturbed(self) -> bool:
+        """Whether something was injected into these requests, as far as anybody says."""
+        return bool(self.lineage.fired or self.told)
+
+    @property
     def unperturbed(self) -> bool:
         """Whether nothing was lost in these requests and nothing injected."""
-        run = self.lineage
-        return not run.fired and not self.told and run.failed <= run.support
+        return not self.disturbed and self.lineage.failed <= self.lineage.support
 
     @property
     def teaches(self) -> bool:

@@ -295,6 +295,9 @@ class ClassView(View):
         description="Points that no injector has reported, where others of their service are: "
         "campaigns do not try them. By point, what to install.",
     )
+    shares: dict[str, float] = Field(
+        {}, description="Points that only some of its requests call: the share of them that do."
+    )
     not_looked_at: dict[str, str] = Field(
         {}, description="What happens in its requests and is no part of their outcome, and why."
     )
@@ -334,6 +337,7 @@ class ClassView(View):
                 ).items()
             },
             no_injector=injectors.without(traffic.usually_called()),
+            shares=traffic.shares(),
             not_looked_at=traffic.not_looked_at(),
             varieties=[
                 VarietyView(requests=each.requests, support=sorted(each.support))

@@ -22,6 +22,7 @@ from ldfi.lineage.blame import Record
 from ldfi.lineage.classes import CONSISTENT
 from ldfi.lineage.evidence import in_order
 from ldfi.lineage.lineage import Lineage
+from ldfi.lineage.parts import COMMON
 from ldfi.lineage.shapes import Shape
 
 Faults = frozenset[str]
@@ -122,6 +123,8 @@ class Traffic:
     """Whom requests blame that failed by themselves."""
     _groups: dict[Faults, _Group] = field(default_factory=dict)
     _undisturbed: Counter[tuple[Faults, Faults]] = field(default_factory=Counter)
+    _down: Faults | None = None
+    """What was lost in every good request so far: that is down already."""
     _places: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Point → the places that it had in the order of calls, in sum, and how many those are."""
     _aside: Counter[tuple[Aside, str]] = field(default_factory=Counter)
@@ -181,6 +184,7 @@ class Traffic:
             self.suspected.copy(),
             {failed: group.copy() for failed, group in self._groups.items()},
             self._undisturbed.copy(),
+            self._down,
             dict(self._places),
             self._aside.copy(),
             self.spells.copy(),
@@ -224,6 +228,12 @@ class Traffic:
         for (support, _), count in self._undisturbed.items():
             counts[support] += count
         return counts
+
+    def shares(self) -> dict[str, float]:
+        """Point → the share of good requests that call it, of those that only some do."""
+        total = max(1, self.good)
+        shares = {point: count / total for point, count in self.reached().items()}
+        return {p: share for p, share in sorted(shares.items()) if share <= 1 - COMMON}
 
     def usual_support(self) -> frozenset[str]:
         """Every point that a request in which nothing failed may rely on."""
@@ -351,6 +361,10 @@ class Traffic:
                 relied_on = faults_at(points, faults)
                 group.counts[relied_on] = count
                 group.exemplars[relied_on] = trace_id
+        if data["groups"]:
+            traffic._down = frozenset.intersection(
+                *(faults_at(points, failed) for failed, _ in data["groups"])
+            )
         for support, called, count in data["undisturbed"]:
             traffic._undisturbed[names_at(points, support), names_at(points, called)] = count
         for place, total, times in data.get("places", ()):
@@ -373,7 +387,11 @@ class Traffic:
         if group is not None:
             group.add(lineage.relied_on, lineage.trace_id, count)
         shape = (lineage.support, lineage.called)
-        if not failed and (shape in self._undisturbed or len(self._undisturbed) < MOST):
+        down = failed if self._down is None else self._down & failed
+        if down != self._down:
+            self._undisturbed.clear()
+            self._down = down
+        if failed == down and (shape in self._undisturbed or len(self._undisturbed) < MOST):
             if shape not in self._undisturbed:
                 self._note_order(lineage)
             self._undisturbed[shape] += count
