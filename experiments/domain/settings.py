@@ -42,6 +42,10 @@ PROFILES: Final[Mapping[Profile, Caution]] = {
 }
 
 
+LONGEST_WINDOW: Final = 600.0
+"""Seconds that an experiment may observe."""
+
+
 @dataclass(frozen=True, slots=True)
 class PromqlOutcome:
     """Two PromQL expressions that count requests of one arm: all, and those that failed.
@@ -264,7 +268,7 @@ class Settings(Thresholds):
             "At most; then it is inconclusive.",
             unit="seconds",
             ge=1,
-            le=600,
+            le=LONGEST_WINDOW,
         ),
     ] = 120.0
     settle: Annotated[

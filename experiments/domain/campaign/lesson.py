@@ -12,7 +12,7 @@ makes no finding, however often it comes again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -185,6 +185,23 @@ def lesson_of(
         purpose=experiment.purpose,
         spread=experiment.bystanders.spread() if interference else "",
     )
+
+
+def completed(
+    lesson: Lesson,
+    experiment: Experiment,
+    unmet: Callable[[frozenset[str], int, frozenset[str]], frozenset[str]],
+) -> Lesson:
+    """Let a survival rely on what its requests may have come by without by chance.
+
+    ``unmet``: :meth:`Traffic.unmet`. A path that only some requests take need not be among the few
+    of an experiment, and is not where those that took it have failed.
+    """
+    if not lesson.succeeded:
+        return lesson
+    besides = frozenset[str]().union(*(each.lineage.called for each in experiment.bad))
+    unproved = unmet(lesson.called, len(experiment.good), besides)
+    return replace(lesson, relied_on=lesson.relied_on | unproved)
 
 
 def _former(fault: str) -> bool:

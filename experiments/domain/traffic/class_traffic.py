@@ -34,6 +34,9 @@ NATURAL_EVIDENCE = 20
 """Requests with the same natural failure that it takes to speak for all requests of the class: with
 fewer, a path taken by some (a cache miss, say) may by chance not be among them."""
 
+BY_CHANCE = 0.001
+"""Probability up to which it is no chance that none of some requests called a point."""
+
 STEADY_OUTCOMES = 200
 """Newest outcomes that make up the steady state."""
 
@@ -201,6 +204,42 @@ class Traffic:
             for relied_on, count in group.counts.items():
                 if failed or count >= FREQUENT * total:
                     yield relied_on, failed, group.exemplars[relied_on]
+            if failed:
+                called = _called(frozenset().union(*group.counts))
+                by_chance = self.unmet(called, total)
+                if by_chance:
+                    yield by_chance, failed, next(iter(group.exemplars.values()))
+
+    def unmet(self, called: Faults, requests: int, besides: Faults = frozenset()) -> Faults:
+        """List the faults at points that so many good requests may have come by without by chance,
+        since only some requests call them: nothing is shown of these.
+
+        ``called``: the points that they did call. ``besides``: those that only failed requests
+        beside them called, which is no chance.
+        """
+        total = self.good
+        seldom = {
+            point
+            for point, count in self.reached().items()
+            if point not in called
+            and FREQUENT * total <= count
+            and (point in besides or (1 - count / total) ** requests > BY_CHANCE)
+        }
+        return frozenset(fault for fault in self._base() if fault.partition("@")[2] in seldom)
+
+    def share(self, points: Faults) -> float:
+        """Share of good requests that call the one of these points that most of them call; 1 where
+        that is not known."""
+        reached = self.reached()
+        most = max((reached[point] for point in points), default=0)
+        return most / self.good if most else 1.0
+
+    def _base(self) -> Faults:
+        """List the faults on whose absence requests rely in which nothing failed."""
+        group = self._groups.get(self._down or frozenset())
+        counts = group.counts if group else Counter[Faults]()
+        enough = FREQUENT * counts.total()
+        return frozenset().union(*(each for each, count in counts.items() if count >= enough))
 
     def reached(self) -> Counter[str]:
         """Point → good requests that called it and waited."""
@@ -404,6 +443,11 @@ class Traffic:
     def _usual(self) -> list[tuple[Faults, Faults]]:
         total = self._undisturbed.total()
         return [shape for shape, count in self._undisturbed.items() if count >= FREQUENT * total]
+
+
+def _called(relied_on: Faults) -> Faults:
+    """Name the points that requests called: whoever called one relied on its not hanging."""
+    return frozenset(p for kind, _, p in (f.partition("@") for f in relied_on) if kind == "delay")
 
 
 def _spread(outcomes: int, failing: float) -> Iterator[bool]:
