@@ -27,17 +27,18 @@ from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.fit.context import Arm
+from ldfi.fit.native import gone
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.operation import operation
 from ldfi.lineage.span import Span, Trace
 
-APPLICATIONS = 20
+APPLICATIONS = 60
 WATCHED = 600
 """Requests that are seen before the campaign."""
 PER_SECOND = 5.0
 """Treated requests that come in a second, and as many in control."""
 SETTINGS = Settings(
-    kinds=("error",), window=20.0, settle=1.0, apart=0.0, verify=False, rechecks=0, members=10_000
+    kinds=("error",), window=20.0, settle=1.0, apart=0.0, verify=False, rechecks=0, members=10_000, max_size=2
 )
 
 Faults = frozenset[str]
@@ -138,8 +139,7 @@ class _Served:
     def call(self, point: str) -> bool:
         """Make a call; whether it went well."""
         hit = point in self.faults
-        said = (("would_fire", "error"),) if hit and self.would else ()
-        said = (("fired", "error"),) if hit and not self.would else said
+        said = (("would_fire" if self.would else "fired", gone(point)),) if hit else ()
         fails, at = hit and not self.would, len(self.spans)
         what = operation(
             "web", "call", "client", 2 if fails else 1, False, (("point", point), *said)
