@@ -198,8 +198,8 @@ def measure(seed: int) -> list[Row]:
                 counts["the service"].add(cause.point, found)
             seen = Outcome(run.trace_id, f"d{serial}", "", cause is None)
             traffic.observe(Observation(run, seen), serial / 10)
-        for run, found in _analysed(shapes):
-            counts["analyze" if good else UNSEEN].add(told[run], found)
+        for trace_id, found in _analysed(shapes):
+            counts["analyze" if good else UNSEEN].add(told[trace_id], found)
     return [count.row(how) for how, count in counts.items()]
 
 

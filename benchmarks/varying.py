@@ -38,7 +38,14 @@ WATCHED = 600
 PER_SECOND = 5.0
 """Treated requests that come in a second, and as many in control."""
 SETTINGS = Settings(
-    kinds=("error",), window=20.0, settle=1.0, apart=0.0, verify=False, rechecks=0, members=10_000, max_size=2
+    kinds=("error",),
+    window=20.0,
+    settle=1.0,
+    apart=0.0,
+    verify=False,
+    rechecks=0,
+    members=10_000,
+    max_size=2,
 )
 
 Faults = frozenset[str]
@@ -76,8 +83,8 @@ class Application:
         for name, share in (("token", 0.125), ("batch", rng.choice((0.1, 0.3, 0.5)))):
             if rng.random() < 0.5:
                 calls.append(Asked(f"web>http:POST:{name}/", share, rng.choice(_MODES)))
-        for number in range(rng.randint(0, 3)):
-            calls.append(Asked(f"web>http:GET:part{number}/", 1.0, rng.choice(_MODES)))
+        parts = (f"web>http:GET:part{number}/" for number in range(rng.randint(0, 3)))
+        calls += [Asked(part, 1.0, rng.choice(_MODES)) for part in parts]
         return cls(tuple(calls))
 
     def ways(self) -> Iterator[frozenset[str]]:
@@ -165,9 +172,7 @@ class Site:
     rng: random.Random
     serial: int = 0
 
-    def request(
-        self, experiment: Experiment | None = None, arm: Arm = "treatment"
-    ) -> Observation:
+    def request(self, experiment: Experiment | None = None, arm: Arm = "treatment") -> Observation:
         """One request of a device of its own."""
         self.serial += 1
         faults = frozenset(f.point for f in experiment.faults) if experiment else frozenset[str]()
@@ -206,10 +211,11 @@ def explored(site: Site) -> tuple[set[Faults], int, str]:
         if known.name in campaign.explorations and campaign.complete(classes):
             break
     exploration = campaign.explorations.get(known.name)
+    knowledge = exploration.knowledge if exploration else None
     found = {
-        frozenset(fault.point for fault in exploration.knowledge.expand(faults))
+        frozenset(fault.point for fault in knowledge.expand(faults))
         for faults, state in (exploration.states.items() if exploration else ())
-        if state == "open"
+        if knowledge is not None and state == "open"
     }
     return found, next(ids) - 1, known.unfit_for() or ""
 

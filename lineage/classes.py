@@ -239,10 +239,10 @@ def why_unfit(
         return f"only {sample} good requests without failures; {ENOUGH} say something"
     against = contradiction(supports) if consistency < wanted else ()
     if against:
-        either, other = (f"{min(part.points)} ({part.share:.0%})" for part in against)
+        either = " or on ".join(f"{min(part.points)} ({part.share:.0%})" for part in against[:6])
         return (
-            f"supports scatter: its {sample} requests rely either on {either} or on {other},"
-            " and nothing known on arrival tells them apart"
+            f"supports scatter: its {sample} requests rely either on {either}, and nothing known on"
+            " arrival tells them apart"
         )
     return ""
 

@@ -4,9 +4,9 @@ A cache that is hit, a token that one request in eight has to fetch, a batch tha
 such requests are of one class, and what only some of them call is a part of it with its share.
 Points that always come together are one part.
 
-Parts **contradict** each other where requests have either the one or the other: both are common, no
-request has both, and hardly any has neither. Then two things are asked for here under one name, and
-none of them is a part of the other.
+Parts **contradict** each other where each request has just one of them: they are common, hardly any
+request has two, and hardly any has none. Then several things are asked for here under one name, and
+none of them is a part of another.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ COMMON: Final = 0.05
 APART: Final = 0.1
 """Requests that have both of two parts, as a share of those that would by chance, up to which the
 parts exclude each other."""
+
+TELLS: Final = 3
+"""Requests that would have both by chance, below which nothing is said."""
 
 MOST: Final = 50
 """Common parts above which there is no structure to be found: no class has as many."""
@@ -48,16 +51,29 @@ def parts(supports: Mapping[frozenset[str], int]) -> tuple[Part, ...]:
 
 
 def contradiction(supports: Mapping[frozenset[str], int]) -> tuple[Part, ...]:
-    """Find two parts that contradict each other; none where requests merely vary."""
-    total, varying = sum(supports.values()), parts(supports)
+    """Find parts of which each request has just one; none where requests merely vary."""
+    varying = parts(supports)
     if len(varying) > MOST:
         return varying[:2]
-    for one, other in combinations(varying, 2):
-        both = _having(supports, one.points | other.points) / total
-        either = one.share + other.share - both
-        if both <= APART * one.share * other.share and either >= 1 - COMMON:
-            return one, other
+    exclude = {
+        frozenset({one, other})
+        for one, other in combinations(varying, 2)
+        if _exclude(one, other, supports)
+    }
+    for first in varying:
+        group = [first]
+        for other in varying:
+            if other is not first and all(frozenset({each, other}) in exclude for each in group):
+                group.append(other)
+        if len(group) > 1 and sum(part.share for part in group) >= 1 - COMMON:
+            return tuple(group)
     return ()
+
+
+def _exclude(one: Part, other: Part, supports: Mapping[frozenset[str], int]) -> bool:
+    """Tell whether hardly any request has both of two parts, and that is no chance."""
+    by_chance = one.share * other.share * sum(supports.values())
+    return by_chance >= TELLS and _having(supports, one.points | other.points) <= APART * by_chance
 
 
 def _together(supports: Mapping[frozenset[str], int]) -> dict[tuple[int, ...], set[str]]:

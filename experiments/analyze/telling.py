@@ -136,10 +136,10 @@ def _headline(
     if failed:
         return f"{failed:,} of {counted(total, 'request')} were lost; the traces do not say why"
     if over:
-        worst, how = over[0], " altogether" if over[0].altogether else ""
-        of_all = f"{worst.requests:,} of {counted(total, 'request')}"
-        well = "the root spans say all was well" if worst.unknown else "all of them went well"
-        return f"{worst.service} failed{how} in {of_all}, and {well}"
+        first, how = over[0], " altogether" if over[0].altogether else ""
+        of_all = f"{first.requests:,} of {counted(total, 'request')}"
+        well = "the root spans say all was well" if first.unknown else "all of them went well"
+        return f"{first.service} failed{how} in {of_all}, and {well}"
     needed = {s for report in reports for s in needs(report, names)}
     if needed:
         what = counted(len(needed), "service")
@@ -198,6 +198,9 @@ def _line(each: RequestClass, report: ClassReport, names: Names) -> ClassLine:
         parts.append(f"needs {listed(needed)}, as far as is known")
     elif not any(support.points for support in report.supports):
         parts.append("no calls are recorded in what went well")
+    for part in each.parts[:3]:
+        called = listed(dict.fromkeys(map(names.service, sorted(part.points))), 2)
+        parts.append(f"{part.share:.0%} of those in which nothing failed call {called}")
     pairs = sum(len(each) > 1 for each in report.hypotheses)
     if pairs:
         more = "more than " if report.more_hypotheses else ""

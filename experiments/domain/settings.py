@@ -317,9 +317,10 @@ class Settings(Thresholds):
     min_consistency: Annotated[
         float,
         About(
-            "Share of a class's good requests that must be alike",
+            "Share of a class's good requests that must be alike, where its parts contradict each "
+            "other",
             "Consistency",
-            "Share of a class's requests that do the same.",
+            "Share of a class's requests that do the same, where its parts contradict each other.",
             ge=0,
             le=1,
         ),

@@ -21,6 +21,7 @@ from ldfi.experiments.cli.diagnosis import (
     of_traces,
 )
 from ldfi.experiments.cli.probe import SLOW, Probe, of_first, of_second
+from ldfi.experiments.domain.traffic.class_traffic import WHY_ASIDE
 from ldfi.testing.serving import served
 from tests.kit.cli import ldfi
 from tests.kit.service import GIVEN, service
@@ -129,6 +130,14 @@ def test_points_without_an_injector_are_named_with_what_to_install() -> None:
     assert "api>db:SELECT:shop/0" in found.said
     assert "and 2 more" in found.said
     assert found.advice == "install fit in api"
+
+
+def test_services_whose_spans_name_no_parents_are_named() -> None:
+    lost = KNOWN | {"not_looked_at": {"currency": WHY_ASIDE["parentless"], "x": "late"}}
+    found = [e for e in of_classes([lost, KNOWN], FORECAST, 1_000.0) if e.about == "parents"]
+    assert [(each.well, each.said) for each in found] == [
+        (False, "spans of currency name no parents")
+    ]
 
 
 def test_keys_are_named_and_never_shown() -> None:

@@ -126,7 +126,8 @@ def test_two_services_with_the_same_predicate_have_classes_of_two_names() -> Non
 
 
 def test_why_a_class_may_not_be_explored() -> None:
-    catalogue = feed(Catalogue(), [request("ab" if i % 5 else "a") for i in range(20)])
+    catalogue = feed(Catalogue(), [request("ab" if i % 5 else "c") for i in range(20)])
+    feed(catalogue, [request("ab" if i % 5 else "a", path="/cached") for i in range(20)])
     feed(catalogue, [request("a", path="/bad", success=i == 0) for i in range(20)])
     root = span("tick", kind="server")
     feed(catalogue, [numbered(lineage(root, span("a", "tick"))) for _ in range(20)])
@@ -134,7 +135,10 @@ def test_why_a_class_may_not_be_explored() -> None:
     scattered, bad, job = (catalogue.classes[name] for name in names)
     assert scattered.unfit == ""
     assert scattered.unfit_for(0.8) is None
-    assert "80% of 20 requests, 90% are wanted" in (scattered.unfit_for(0.9) or "")
+    assert "either on a (80%) or on c (20%)" in (scattered.unfit_for(0.9) or "")
+    cached = catalogue.classes["GET /cached"]
+    assert (cached.consistency, cached.unfit_for(0.9)) == (0.8, None)
+    assert cached.traffic.shares() == {"b": 0.8}
     assert "only 1 good" in bad.unfit
     assert bad.unfit_for(0.0) == bad.unfit
     assert "no HTTP" in job.unfit
