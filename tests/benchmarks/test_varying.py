@@ -9,9 +9,10 @@ import pytest
 from benchmarks.varying import Application, Site, explored
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_what_is_planted_is_found_though_few_requests_come_by(seed: int) -> None:
-    rng = random.Random(f"test {seed}")
+# In the first ones something was missed before clauses held what few requests came by without
+@pytest.mark.parametrize("seed", ["1 11", "1 13", "1 22", "2 8", "2 26", "2 36", "3 1", "3 2"])
+def test_what_is_planted_is_found_though_few_requests_come_by(seed: str) -> None:
+    rng = random.Random(seed)
     application = Application.drawn(rng)
     found, experiments, unfit = explored(Site(application, rng))
     assert found == application.weaknesses()
