@@ -60,6 +60,8 @@ class Lineage:
     arm: str
     reach: str
     """What an injector says on a span of it that it can reach (:mod:`ldfi.fit.reach`)."""
+    loose: str
+    """The point of the call that is outermost, where no request is: one in a trace of its own."""
     rejoined: frozenset[str]
     """Services whose spans had lost their parents, and were put under the calls around them."""
     parentless: frozenset[str]
@@ -184,6 +186,7 @@ def learn_in_full(trace: Trace) -> Lineage | None:
         experiment=tree.experiment,
         arm=tree.arm,
         reach=next(filter(None, (span.operation.reach for span in trace.spans)), ""),
+        loose=tree.loose,
         rejoined=tree.rejoined,
         parentless=tree.parentless,
         callees=evidence.callees(tree),

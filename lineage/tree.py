@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from ldfi.fit.features import Features
 from ldfi.fit.points import Point
 from ldfi.lineage.attributes import SERVING
+from ldfi.lineage.naming import CALLING
 from ldfi.lineage.operation import Operation, arrival_point
 from ldfi.lineage.parentless import find
 from ldfi.lineage.shared_ids import parents
@@ -82,6 +83,8 @@ class Tree:
     a call or a message: the tree has gaps."""
     strangers: int = 0
     """Other requests in the same trace, and spans caught in circles: not in the tree."""
+    loose: str = ""
+    """The point of the call that is outermost, where no request is: one in a trace of its own."""
     rejoined: frozenset[str] = frozenset()
     """Services whose spans had lost their parents, and were put under the calls around them."""
     parentless: frozenset[str] = frozenset()
@@ -133,6 +136,7 @@ def build(trace: Trace) -> Tree | None:
         spans=len(spans),
         orphans=len(orphans) + (not _may_enter(entry)),
         strangers=len(spans) - reached,
+        loose=_loose(entry.operation),
         rejoined=frozenset(spans[i].operation.service for i in lost.joined),
         parentless=frozenset(spans[i].operation.service for i in lost.apart),
     )
@@ -189,6 +193,10 @@ def _may_enter(span: Span) -> bool:
     """Tell whether a span may be where a request enters. A call whose caller has not come yet is a
     part of something, and so is a message whose sender has not."""
     return span.parent_id is None or span.operation.kind in {"server", ""}
+
+
+def _loose(entry: Operation) -> str:
+    return entry.point or "" if entry.kind in CALLING else ""
 
 
 def _count(links: _Links, starts: list[int]) -> int:

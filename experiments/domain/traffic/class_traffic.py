@@ -40,12 +40,13 @@ BY_CHANCE = 0.001
 STEADY_OUTCOMES = 200
 """Newest outcomes that make up the steady state."""
 
-Aside = Literal["detached", "unseen", "late", "parentless"]
+Aside = Literal["detached", "unseen", "late", "parentless", "loose"]
 WHY_ASIDE: Final[dict[Aside, str]] = {
     "detached": "no request waits for it",
     "unseen": "what became of its messages was not seen",
     "late": "ended after its trace was judged",
     "parentless": "its spans name no parents",
+    "loose": "runs in a trace of its own: perhaps a call of these requests without their context",
 }
 """Why something that happens in requests of a class is not looked at."""
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.traffic.catalogue import DAY, EXPIRY, SWEEP, Catalogue, KnownClass
-from ldfi.experiments.domain.traffic.class_traffic import Traffic
+from ldfi.experiments.domain.traffic.class_traffic import WHY_ASIDE, Traffic
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.predicate import Predicate
 from ldfi.lineage.lineage import Lineage
@@ -408,3 +408,18 @@ def test_what_nature_tried_is_left_out_where_a_record_does_not_say_how_calls_fai
     del written["rules"]
     # Then the traffic is left to show it again
     assert {f for _, f, _ in Traffic.from_json(written).frequent()} == {frozenset()}
+
+
+def test_a_call_in_a_trace_of_its_own_is_no_class_where_its_service_serves_requests() -> None:
+    def loose(service: str) -> Observation:
+        fields = {"method": "GET", "url": "http://rates/all", "point": "api>http:GET:rates/all"}
+        return numbered(lineage(span("root", kind="client", service=service, **fields)))
+
+    catalogue = feed(Catalogue(), [request("a") for _ in range(20)])
+    feed(catalogue, [loose("api") for _ in range(40)])
+    (known,) = catalogue.classes.values()
+    assert catalogue.dropped["no_request"] == 40
+    assert known.traffic.not_looked_at() == {"api>http:GET:rates/all": WHY_ASIDE["loose"]}
+    # Who serves nothing that is seen may be where requests begin, a browser say
+    feed(catalogue, [loose("browser") for _ in range(20)])
+    assert {each.service for each in catalogue.classes.values()} == {"api", "browser"}
