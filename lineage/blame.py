@@ -5,8 +5,8 @@ chain of failed calls from the root downwards leads to a suspect. Where several 
 failed, most of them are beside the point: optional ones that were caught, and fallout, such as the
 mail that goes wrong because there was no payment, or what a ``finally`` does. In this order:
 
-1. What failed in good requests of the class as often (:class:`Record`), or was called again with
-   success, is no suspect while anything else failed.
+1. What failed in good requests of the class as often (:class:`FailureRecord`), or was called
+   again with success, is no suspect while anything else failed.
 2. Failed *alternates*, seen only because something else had failed first, come before the rest: a
    fallback that failed leaves nothing to fall back on. What brought one in is to blame as well:
    both were needed, and the answer is the set.
@@ -36,7 +36,7 @@ KNOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class FailureRecord:
     """What a class of requests has shown of its calls."""
 
     survived: Mapping[str, int] = field(default_factory=dict)
@@ -60,11 +60,11 @@ class Record:
         return (fatal + 1) / (fatal + survived + 2)
 
 
-NOTHING_KNOWN = Record()
+NOTHING_KNOWN = FailureRecord()
 
 
 def blame(
-    tree: Tree, base_support: Collection[str], record: Record = NOTHING_KNOWN
+    tree: Tree, base_support: Collection[str], record: FailureRecord = NOTHING_KNOWN
 ) -> tuple[str, ...]:
     """Find the suspects of a failed run, first the one that failed first; none where no chain of
     errors reaches the root.
@@ -93,7 +93,7 @@ def blame(
 @dataclass(frozen=True, slots=True)
 class _Search:
     base: frozenset[str]
-    record: Record
+    record: FailureRecord
     place: Mapping[str, int]
     """Of the points that every good request calls, in their order."""
     stop: int

@@ -24,7 +24,7 @@ from functools import lru_cache
 
 from ldfi.fit.features import Features
 from ldfi.fit.predicate import Condition, Predicate
-from ldfi.lineage.parts import Part, contradiction, parts
+from ldfi.lineage.parts import ClassPart, contradiction, parts
 from ldfi.lineage.shapes import Shape
 from ldfi.lineage.splitting import split
 from ldfi.lineage.varieties import Variety, varieties
@@ -52,7 +52,7 @@ class RequestClass:
     """How many those are."""
     hit_rate: float
     """Share of the expected points that a request of the class reached, on average."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ClassPart, ...] = ()
     """What only some of its requests rely on."""
     down: frozenset[str] = frozenset()
     """Points that fail in nearly every good request."""

@@ -31,26 +31,26 @@ MOST: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ClassPart:
     """Points that come together, and the share of a class's requests that have them."""
 
     points: frozenset[str]
     share: float
 
 
-def parts(supports: Mapping[frozenset[str], int]) -> tuple[Part, ...]:
+def parts(supports: Mapping[frozenset[str], int]) -> tuple[ClassPart, ...]:
     """Find the parts that only some requests have, the commonest first. ``supports``: how often
     each was seen. What is rare, or nearly always there, is none."""
     total = sum(supports.values())
     found = [
-        Part(frozenset(points), _count(supports, places) / total)
+        ClassPart(frozenset(points), _count(supports, places) / total)
         for places, points in _together(supports).items()
     ]
     varying = [part for part in found if COMMON <= part.share <= 1 - COMMON]
     return tuple(sorted(varying, key=lambda part: (-part.share, sorted(part.points))))
 
 
-def contradiction(supports: Mapping[frozenset[str], int]) -> tuple[Part, ...]:
+def contradiction(supports: Mapping[frozenset[str], int]) -> tuple[ClassPart, ...]:
     """Find parts of which each request has just one; none where requests merely vary."""
     varying = parts(supports)
     if len(varying) > MOST:
@@ -70,7 +70,7 @@ def contradiction(supports: Mapping[frozenset[str], int]) -> tuple[Part, ...]:
     return ()
 
 
-def _exclude(one: Part, other: Part, supports: Mapping[frozenset[str], int]) -> bool:
+def _exclude(one: ClassPart, other: ClassPart, supports: Mapping[frozenset[str], int]) -> bool:
     """Tell whether hardly any request has both of two parts, and that is no chance."""
     by_chance = one.share * other.share * sum(supports.values())
     return by_chance >= TELLS and _having(supports, one.points | other.points) <= APART * by_chance

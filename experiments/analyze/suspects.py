@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from ldfi.lineage.blame import Record, blame
+from ldfi.lineage.blame import FailureRecord, blame
 from ldfi.lineage.classes import CONSISTENT, RequestClass
 from ldfi.lineage.evidence import in_order
 from ldfi.lineage.lineage import Lineage
@@ -38,7 +38,7 @@ def _usual(good: Iterable[Shape]) -> frozenset[str]:
     return frozenset(usual)
 
 
-def _record(bad: Sequence[Shape], good: Sequence[Shape]) -> Record:
+def _record(bad: Sequence[Shape], good: Sequence[Shape]) -> FailureRecord:
     survived, fatal = Counter[str](), Counter[str]()
     for shape in good:
         survived.update(dict.fromkeys(shape.lineage.lost, shape.count))
@@ -47,7 +47,7 @@ def _record(bad: Sequence[Shape], good: Sequence[Shape]) -> Record:
         if len(alone) == 1:
             fatal.update(dict.fromkeys(alone, shape.count))
     always = _always([shape for shape in good if shape.teaches])
-    return Record(survived, fatal, always, sum(shape.count for shape in good))
+    return FailureRecord(survived, fatal, always, sum(shape.count for shape in good))
 
 
 def _always(undisturbed: Sequence[Shape]) -> tuple[str, ...]:

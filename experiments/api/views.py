@@ -17,6 +17,7 @@ from ldfi.experiments.domain.gates.whatif import WhatIf
 from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.injectors import Injectors
+from ldfi.experiments.domain.traffic.shares import shares
 from ldfi.experiments.domain.traffic.shown import shown_often
 from ldfi.experiments.domain.traffic.vitals import Sign
 from ldfi.experiments.store.experiments import counts_of
@@ -337,7 +338,7 @@ class ClassView(View):
                 ).items()
             },
             no_injector=injectors.without(traffic.usually_called()),
-            shares=traffic.shares(),
+            shares=shares(traffic),
             not_looked_at=traffic.not_looked_at(),
             varieties=[
                 VarietyView(requests=each.requests, support=sorted(each.support))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ldfi.lineage.blame import NOTHING_KNOWN, Record, blame
+from ldfi.lineage.blame import NOTHING_KNOWN, FailureRecord, blame
 from ldfi.lineage.evidence import ends
 from ldfi.lineage.span import Span
 from ldfi.lineage.tree import Tree
@@ -41,9 +41,9 @@ def test_the_end_of_the_chain_is_the_suspect() -> None:
 
 PAY = ("cart", "pay", "ship", "mail")
 USUAL = {*PAY, "ads", "log", "tax"}
-MAIL = Record(survived={"status:503@mail": 5})
-SEEN = Record(fatal={"pay": 9})
-SHIPS = Record(always=PAY)
+MAIL = FailureRecord(survived={"status:503@mail": 5})
+SEEN = FailureRecord(fatal={"pay": 9})
+SHIPS = FailureRecord(always=PAY)
 
 
 @pytest.mark.parametrize(
@@ -55,12 +55,12 @@ SHIPS = Record(always=PAY)
         (["cart", "mail!503"], MAIL, "mail"),
         (["pay!", "mail!500"], MAIL, "pay"),  # of another kind: then the first
         (["mail!500", "pay!"], MAIL, "mail"),
-        (["pay!", "tracker!503"], Record(survived={"status:503@tracker": 6}), "pay"),
-        (["mail!503", "pay!"], Record({"status:503@mail": 2}, {"mail": 3}), "mail"),
-        (["mail!503", "pay!"], Record({"status:503@mail": 2}, {"mail": 2}), "pay"),
+        (["pay!", "tracker!503"], FailureRecord(survived={"status:503@tracker": 6}), "pay"),
+        (["mail!503", "pay!"], FailureRecord({"status:503@mail": 2}, {"mail": 3}), "mail"),
+        (["mail!503", "pay!"], FailureRecord({"status:503@mail": 2}, {"mail": 2}), "pay"),
         (["ads!", "pay!"], SEEN, "pay"),
         (["pay!", "ads!"], SEEN, "pay"),
-        (["ads!!", "pay!!", "mail!!"], Record({"error@mail": 5}), "pay"),
+        (["ads!!", "pay!!", "mail!!"], FailureRecord({"error@mail": 5}), "pay"),
         # What did not happen any more: the last failure before the first call that is missing
         (["cart", "ads!", "pay!", "mail!"], SHIPS, "pay"),
         (["ads!", "cart!", "log", "mail!"], SHIPS, "cart"),
@@ -81,11 +81,11 @@ SHIPS = Record(always=PAY)
         # Alternates, with what brought them in
         (["pay!", "standby!"], NOTHING_KNOWN, "pay standby"),
         (["pay!", "standby!", "mail!503"], MAIL, "pay standby"),
-        (["pay!", "standby!"], Record({"failed@pay": 7}), "pay standby"),
+        (["pay!", "standby!"], FailureRecord({"failed@pay": 7}), "pay standby"),
         (["first!", "second!", "third!"], NOTHING_KNOWN, "first second third"),
     ],
 )
-def test_who_of_several_is_blamed(calls: list[str], record: Record, suspects: str) -> None:
+def test_who_of_several_is_blamed(calls: list[str], record: FailureRecord, suspects: str) -> None:
     usual = USUAL | {"first"} if "second!" in calls else USUAL
     usual = usual | {"tracker"} if "tracker!503" in calls else usual
     assert blame(failing(*calls), usual, record) == tuple(suspects.split())

@@ -38,6 +38,7 @@ from ldfi.experiments.domain.traffic.catalogue import ClassChange, KnownClass
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.patterns import matching
+from ldfi.experiments.domain.traffic.shares import share_of
 from ldfi.kinds import FaultKind, late
 from ldfi.lineage.parts import COMMON
 
@@ -358,7 +359,7 @@ class Campaign:
         risk = self.experience.risk(names, self.settings.members)
         hurt = plan.hypothesis in exploration.knowledge.hurt
         known_to_hurt = hurt or plan.purpose in {"confirm", "verify"}
-        share = known.traffic.share(frozenset(fault.point for fault in faults))
+        share = share_of(known.traffic, (fault.point for fault in faults))
         experiment = Experiment(
             id=self.new_id(),
             request_class=known.name,

@@ -21,7 +21,7 @@ from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.native import gone
-from ldfi.lineage.blame import NOTHING_KNOWN, Record, blame
+from ldfi.lineage.blame import NOTHING_KNOWN, FailureRecord, blame
 from ldfi.lineage.lineage import Lineage
 
 Hypothesis = frozenset[str]
@@ -150,7 +150,7 @@ class Lesson:
 
 
 def lesson_of(
-    experiment: Experiment, usual_support: frozenset[str], record: Record = NOTHING_KNOWN
+    experiment: Experiment, usual_support: frozenset[str], record: FailureRecord = NOTHING_KNOWN
 ) -> Lesson:
     """Draw the lesson of a decided experiment.
 
@@ -220,7 +220,7 @@ def _as_judged_today(lesson: Lesson) -> Lesson:
 
 
 def suspects_of(
-    experiment: Experiment, usual_support: frozenset[str], record: Record = NOTHING_KNOWN
+    experiment: Experiment, usual_support: frozenset[str], record: FailureRecord = NOTHING_KNOWN
 ) -> frozenset[str]:
     """Find the faults that fired and that the requests which failed blame; none where their traces
     name none. Where a blamed delay ended in an error of the call, the error is to blame."""
@@ -245,7 +245,7 @@ def _alike(experiment: Experiment) -> tuple[frozenset[str], list[Lineage]]:
 def _harm(
     experiment: Experiment,
     usual_support: frozenset[str],
-    record: Record,
+    record: FailureRecord,
     implications: frozenset[tuple[str, str]],
 ) -> Lesson:
     commonest, alike = _alike(experiment)
@@ -266,7 +266,7 @@ def _harm(
 
 
 def _blamed(
-    failed: Iterable[Lineage], usual_support: frozenset[str], record: Record
+    failed: Iterable[Lineage], usual_support: frozenset[str], record: FailureRecord
 ) -> frozenset[str]:
     """Choose the points that these requests blame most often, of those that blame any."""
     found = (frozenset(blame(each.tree, usual_support, record)) for each in failed)

@@ -18,11 +18,10 @@ from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.spells import Spells
 from ldfi.experiments.domain.traffic.suspected import Suspected
 from ldfi.experiments.domain.traffic.topology import Topology
-from ldfi.lineage.blame import Record
+from ldfi.lineage.blame import FailureRecord
 from ldfi.lineage.classes import CONSISTENT
 from ldfi.lineage.evidence import in_order
 from ldfi.lineage.lineage import Lineage
-from ldfi.lineage.parts import COMMON
 from ldfi.lineage.shapes import Shape
 
 Faults = frozenset[str]
@@ -228,13 +227,6 @@ class Traffic:
         }
         return frozenset(fault for fault in self._base() if fault.partition("@")[2] in seldom)
 
-    def share(self, points: Faults) -> float:
-        """Share of good requests that call the one of these points that most of them call; 1 where
-        that is not known."""
-        reached = self.reached()
-        most = max((reached[point] for point in points), default=0)
-        return most / self.good if most else 1.0
-
     def _base(self) -> Faults:
         """List the faults on whose absence requests rely in which nothing failed."""
         group = self._groups.get(self._down or frozenset())
@@ -269,24 +261,18 @@ class Traffic:
             counts[support] += count
         return counts
 
-    def shares(self) -> dict[str, float]:
-        """Point → the share of good requests that call it, of those that only some do."""
-        total = max(1, self.good)
-        shares = {point: count / total for point, count in self.reached().items()}
-        return {p: share for p, share in sorted(shares.items()) if share <= 1 - COMMON}
-
     def usual_support(self) -> frozenset[str]:
         """Every point that a request in which nothing failed may rely on."""
         return frozenset().union(*(support for support, _ in self._usual()))
 
-    def record(self) -> Record:
+    def record(self) -> FailureRecord:
         """Say what blame is to know of its failures: which of them good requests survived, and
         which were seen alone in failed ones."""
         survived: Counter[str] = Counter()
         for failed, group in self._groups.items():
             survived.update(dict.fromkeys(failed, group.counts.total()))
         alone = {min(p): n for p, n in self.suspected.counts.items() if len(p) == 1}
-        return Record(survived, alone, self._always(), self.good)
+        return FailureRecord(survived, alone, self._always(), self.good)
 
     def _always(self) -> list[str]:
         called: Counter[str] = Counter()

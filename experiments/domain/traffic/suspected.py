@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ldfi.experiments.domain.traffic.interned import Interned, names_at
-from ldfi.lineage.blame import Record, blame
+from ldfi.lineage.blame import FailureRecord, blame
 from ldfi.lineage.lineage import Lineage
 
 Points = frozenset[str]
@@ -37,7 +37,10 @@ class Suspected:
     an hour in which everything fails costs no more than any other."""
 
     def learn(
-        self, lineage: Lineage, usual_support: Callable[[], Points], record: Callable[[], Record]
+        self,
+        lineage: Lineage,
+        usual_support: Callable[[], Points],
+        record: Callable[[], FailureRecord],
     ) -> None:
         """Take in a request that failed, and that nobody had injected into. What its class usually
         relies on, and what it has survived, is asked for only where the shape is new."""

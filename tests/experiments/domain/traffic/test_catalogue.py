@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from ldfi.experiments.domain.traffic.catalogue import DAY, EXPIRY, SWEEP, Catalogue, KnownClass
 from ldfi.experiments.domain.traffic.class_traffic import WHY_ASIDE, Traffic
 from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.experiments.domain.traffic.shares import shares
 from ldfi.fit.predicate import Predicate
 from ldfi.lineage.lineage import Lineage
 from ldfi.testing.programs import Call, Run, Step
@@ -138,7 +139,7 @@ def test_why_a_class_may_not_be_explored() -> None:
     assert "either on a (80%) or on c (20%)" in (scattered.unfit_for(0.9) or "")
     cached = catalogue.classes["GET /cached"]
     assert (cached.consistency, cached.unfit_for(0.9)) == (0.8, None)
-    assert cached.traffic.shares() == {"b": 0.8}
+    assert shares(cached.traffic) == {"b": 0.8}
     assert "only 1 good" in bad.unfit
     assert bad.unfit_for(0.0) == bad.unfit
     assert "no HTTP" in job.unfit
@@ -412,8 +413,9 @@ def test_what_nature_tried_is_left_out_where_a_record_does_not_say_how_calls_fai
 
 def test_a_call_in_a_trace_of_its_own_is_no_class_where_its_service_serves_requests() -> None:
     def loose(service: str) -> Observation:
-        fields = {"method": "GET", "url": "http://rates/all", "point": "api>http:GET:rates/all"}
-        return numbered(lineage(span("root", kind="client", service=service, **fields)))
+        point = "api>http:GET:rates/all"
+        root = span("root", None, "client", service, method="GET", url="http://r/", point=point)
+        return numbered(lineage(root))
 
     catalogue = feed(Catalogue(), [request("a") for _ in range(20)])
     feed(catalogue, [loose("api") for _ in range(40)])

@@ -20,9 +20,10 @@ from ldfi.experiments.domain.traffic.class_traffic import (
 )
 from ldfi.experiments.domain.traffic.interned import Interned
 from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.experiments.domain.traffic.shares import share_of, shares
 from ldfi.experiments.domain.traffic.suspected import KEPT
 from ldfi.experiments.domain.traffic.topology import Topology
-from ldfi.lineage.blame import Record, blame
+from ldfi.lineage.blame import FailureRecord, blame
 from ldfi.lineage.lineage import Lineage, learn, learn_in_full
 from ldfi.lineage.shapes import Shapes
 from ldfi.lineage.span import Trace
@@ -297,7 +298,7 @@ def test_suspects_are_bounded_and_an_outage_costs_no_tree_for_each_request(
 
     looked: list[Tree] = []
 
-    def counted(tree: Tree, usual: frozenset[str], record: Record) -> tuple[str, ...]:
+    def counted(tree: Tree, usual: frozenset[str], record: FailureRecord) -> tuple[str, ...]:
         looked.append(tree)
         return blame(tree, usual, record)
 
@@ -335,7 +336,7 @@ def test_what_few_requests_came_by_without_is_not_shown_to_be_dispensable() -> N
     assert {f.partition("@")[2] for f in traffic.unmet(called, 100, frozenset({"store"}))} == held
     # Nobody comes by what all of them call
     assert traffic.unmet(frozenset(), 10) >= traffic.unmet(called, 10)
-    assert (traffic.share(frozenset({"store"})), traffic.shares()) == (0.1, {"store": 0.1})
+    assert (share_of(traffic, ["store"]), shares(traffic)) == (0.1, {"store": 0.1})
     # And so it is of what nature has tried on a few
     without = lineage(span("root", kind="server"), span("cache", "root", failed=True))
     traffic = observed(
