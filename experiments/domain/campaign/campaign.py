@@ -366,7 +366,7 @@ class Campaign:
             predicate=known.rule,
             hypothesis=plan.hypothesis,
             faults=faults,
-            settings=_planned(self.settings, share),
+            settings=_planned(exploration.settings, share),
             purpose=plan.purpose,
             risk=self.settings.members if known_to_hurt else risk,
             version=exploration.version,
