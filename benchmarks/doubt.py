@@ -171,7 +171,7 @@ class Lab:
                 plan.hypothesis,
                 succeeded=False,
                 fired=lineage.fired,
-                suspects=blame(lineage.tree, self.traffic.usual_support()),
+                suspects=frozenset(blame(lineage.tree, self.traffic.usual_support())),
                 purpose=plan.purpose,
             )
         return Lesson(

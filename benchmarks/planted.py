@@ -181,14 +181,14 @@ def _unhurt(spans: list[Span]) -> list[Span]:
 
 def _misleading(spans: list[Span], usual: frozenset[str], rng: random.Random) -> list[Span]:
     """Let another fault of the same request look as if it were to blame, or else none at all."""
-    right = blame(_learned(spans).tree, usual)
+    right = set(blame(_learned(spans).tree, usual))
     (root,) = (each for each in spans if each.operation.serves)
     others = [each for each in spans if each.operation.fired and each.parent_id == root.span_id]
     rng.shuffle(others)
     for other in others:
         last = other._replace(start=root.end, end=root.end)
         moved = [last if each is other else each for each in spans]
-        if blame(_learned(moved).tree, usual) != right:
+        if set(blame(_learned(moved).tree, usual)) != right:
             return moved
     return _unhurt(spans)
 

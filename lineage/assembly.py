@@ -28,6 +28,7 @@ from ldfi.lineage.expectations import Expectations, Hole, Parts
 from ldfi.lineage.joining import Follows, grafts
 from ldfi.lineage.operation import Operation
 from ldfi.lineage.packed import Packed, Plain, recognise, usual
+from ldfi.lineage.parentless import repaired
 from ldfi.lineage.span import Span, Trace
 from ldfi.lineage.tree import beyond
 from ldfi.lineage.waiting import outlasts, outliving
@@ -71,6 +72,7 @@ class _Open:
         "handed_on",
         "heard",
         "last",
+        "learned",
         "parts",
         "plain",
         "reopened",
@@ -81,6 +83,7 @@ class _Open:
         self.heard = now  # when a span has come
         self.last = now  # the same, or when it was last found unfinished
         self.reopened = False
+        self.learned = False  # what it shows of the system is known
         self.handed_on: list[Span] = []  # what those did that followed it, and are gone
         self.parts: list[Any] = []
         self.plain: Plain | None = None  # what the parts are, once that is known
@@ -279,7 +282,13 @@ class Assembler:
         waited = now - trace.heard >= self.patience
         if hole is not None and (hole.running or not waited):
             return None
-        self._expected.learn(parts, waited=waited)
+        if not trace.learned:
+            self._expected.learn(parts, waited=waited)
+            trace.learned = True
+        if hole is not None and hole.missing == "root":
+            if self._expected.unsure(parts):
+                return None
+            hole = self._expected.hole(parts)
         return _announced(hole)
 
     def _plain(self, trace_id: str, trace: _Open) -> Plain | None:
@@ -301,9 +310,9 @@ class Assembler:
     ) -> tuple[Parts, Hole | None]:
         """Sort out a trace's own spans, from which alone is learned what usually comes in a trace,
         and find out what it misses with all that is joined to it."""
-        parts = Parts(trace.spans)
+        parts = Parts(repaired(trace.spans))
         joined = self._joined(trace_id, trace)
-        return parts, expected.hole(parts if joined is trace.spans else Parts(joined))
+        return parts, expected.hole(parts if joined is trace.spans else Parts(repaired(joined)))
 
     def _touch(self, trace_id: str, trace: _Open | None, now: float) -> _Open | None:
         """Note that a trace has got a span; None where that span comes too late."""
@@ -475,6 +484,7 @@ def _finished(spans: Iterable[Span], request: Span | None) -> bool:
 
 def _request(spans: Sequence[Span], expected: Expectations | None = None) -> Span | None:
     """Find the span of the request itself; None where it has not come."""
+    spans = repaired(spans)
     entries = [s for s in spans if s.parent_id is None and s.operation.kind == "server"]
     if not entries and expected is not None:
         return expected.request(Parts(spans))

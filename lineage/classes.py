@@ -4,8 +4,12 @@ Requests of one entry point (service, method, path) usually rely on the same poi
 entry point is the class. Where they do not, whatever else an edge knows of a request may tell
 which is which: a shallow decision tree over query parameters and headers is asked, and its leaves
 become the classes. What no feature explains (``/owners/99`` has no pets, so nobody asks for their
-visits) stays together and is marked unfit for exploration: its supports scatter, and a scattered
-clause would acquit points that only some of its requests rely on.
+visits) stays together. Where requests merely vary, what only some of them call is a part of the
+class, with its share. Where the parts contradict each other (:mod:`ldfi.lineage.parts`), it is
+marked unfit for exploration: two things are asked for under one name, and no edge can choose one.
+
+What fails in nearly every good request is down already: such requests are what the class is without
+it, and no less unperturbed.
 
 A class is a predicate that an edge evaluates in microseconds; nothing in it is known only to the
 trace.
@@ -14,12 +18,13 @@ trace.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ldfi.fit.features import Features
 from ldfi.fit.predicate import Condition, Predicate
+from ldfi.lineage.parts import ClassPart, contradiction, parts
 from ldfi.lineage.shapes import Shape
 from ldfi.lineage.splitting import split
 from ldfi.lineage.varieties import Variety, varieties
@@ -47,6 +52,10 @@ class RequestClass:
     """How many those are."""
     hit_rate: float
     """Share of the expected points that a request of the class reached, on average."""
+    parts: tuple[ClassPart, ...] = ()
+    """What only some of its requests rely on."""
+    down: frozenset[str] = frozenset()
+    """Points that fail in nearly every good request."""
     unfit: str = ""
     """Why the class must not be explored; empty where it may."""
     varieties: tuple[Variety, ...] = ()
@@ -151,7 +160,7 @@ def refined(whole: RequestClass) -> list[RequestClass]:
     """Divide a class whose requests scatter further; the class alone, where nothing tells them
     apart."""
     raced = _raced(whole.shapes)
-    leaves = split([_without(raced, shape) for shape in whole.shapes if shape.teaches])
+    leaves = split([_without(raced, shape) for shape in teaching(whole.shapes)])
     parts = [
         describe(Predicate.of([*whole.predicate.conditions, *leaf]), matching)
         for leaf in leaves
@@ -164,10 +173,9 @@ def describe(predicate: Predicate, shapes: Sequence[Shape]) -> RequestClass:
     """Measure how well the requests of these shapes (one at least), all of one service, hold
     together."""
     supports: Counter[frozenset[str]] = Counter()
-    raced = _raced(shapes)
-    for shape in shapes:
-        if shape.teaches:
-            supports[shape.lineage.support - raced] += shape.count
+    raced, taught = _raced(shapes), teaching(shapes)
+    for shape in taught:
+        supports[shape.lineage.support - raced] += shape.count
     sample = supports.total()
     expected = min(supports, key=lambda s: (-supports[s], sorted(s)), default=frozenset[str]())
     consistency = supports[expected] / sample if sample else 0.0
@@ -179,9 +187,23 @@ def describe(predicate: Predicate, shapes: Sequence[Shape]) -> RequestClass:
         consistency=consistency,
         sample=sample,
         hit_rate=_hit_rate(shapes, expected),
-        unfit=why_unfit(predicate, sample, consistency),
+        parts=parts(supports),
+        down=frozenset().union(*(s.lineage.failed - s.lineage.support for s in taught)),
+        unfit=why_unfit(predicate, sample, consistency, supports),
         varieties=varieties(supports) if consistency < CONSISTENT else (),
     )
+
+
+def teaching(shapes: Iterable[Shape]) -> list[Shape]:
+    """List the shapes that show what a class relies on: good requests in which nothing was lost but
+    what is down already."""
+    good = [shape for shape in shapes if shape.outcome == "good" and not shape.disturbed]
+    lost: Counter[str] = Counter()
+    for shape in good:
+        lost.update(dict.fromkeys(shape.lineage.failed - shape.lineage.support, shape.count))
+    enough = CONSISTENT * sum(shape.count for shape in good)
+    down = {point for point, count in lost.items() if count >= enough}
+    return [shape for shape in good if shape.lineage.failed - shape.lineage.support == down]
 
 
 def _raced(shapes: Iterable[Shape]) -> frozenset[str]:
@@ -190,7 +212,7 @@ def _raced(shapes: Iterable[Shape]) -> frozenset[str]:
     Where they were over in time, it was by chance; no class is inconsistent for that. They count
     in clauses all the same, for a request may wait, and give up after a while.
     """
-    return frozenset().union(*(shape.lineage.detached for shape in shapes if shape.teaches))
+    return frozenset().union(*(shape.lineage.detached for shape in teaching(shapes)))
 
 
 def _without(points: frozenset[str], shape: Shape) -> Shape:
@@ -201,20 +223,26 @@ def _without(points: frozenset[str], shape: Shape) -> Shape:
 
 
 def why_unfit(
-    predicate: Predicate, sample: int, consistency: float, wanted: float = CONSISTENT
+    predicate: Predicate,
+    sample: int,
+    consistency: float,
+    supports: Mapping[frozenset[str], int],
+    wanted: float = CONSISTENT,
 ) -> str:
     """Say why a class must not be explored; empty where it may.
 
-    ``wanted``: the least consistency with which it may.
+    ``wanted``: the consistency with which it may, even if parts of it contradict each other.
     """
     if any(condition.feature == "operation" for condition in predicate.conditions):
         return "no HTTP or gRPC request: an edge does not see it arrive"
     if sample < ENOUGH:
         return f"only {sample} good requests without failures; {ENOUGH} say something"
-    if consistency < wanted:
+    against = contradiction(supports) if consistency < wanted else ()
+    if against:
+        either = " or on ".join(f"{min(part.points)} ({part.share:.0%})" for part in against[:6])
         return (
-            f"supports scatter: the commonest is that of {consistency:.0%} of {sample} requests,"
-            f" {wanted:.0%} are wanted, and nothing known on arrival tells them apart"
+            f"supports scatter: its {sample} requests rely either on {either}, and nothing known on"
+            " arrival tells them apart"
         )
     return ""
 

@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ldfi.lineage.classes import teaching
 from ldfi.lineage.shapes import Shape
 
 MATTERS = 0.2
@@ -50,11 +51,10 @@ class Reliance:
     def of(cls, shapes: Iterable[Shape]) -> Reliance:
         """Count the shapes that teach."""
         requests, points = 0, Counter[str]()
-        for shape in shapes:
-            if shape.teaches:
-                requests += shape.count
-                for point in shape.lineage.support:
-                    points[point] += shape.count
+        for shape in teaching(shapes):
+            requests += shape.count
+            for point in shape.lineage.support:
+                points[point] += shape.count
         return cls(requests, points)
 
     def __add__(self, other: Reliance) -> Reliance:

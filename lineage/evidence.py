@@ -31,7 +31,7 @@ What nobody waits for is no part of any of this (:mod:`ldfi.lineage.waiting`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ldfi.fit.native import native
 from ldfi.fit.points import Point
@@ -80,6 +80,29 @@ def survived(tree: Tree) -> frozenset[str]:
     return frozenset(f"{c.failure}@{c.point}" for c in frontier(tree.calls) if c.failed)
 
 
+def ends(tree: Tree) -> frozenset[str]:
+    """List what failed at the bottom of each chain of failures, and how (``kind@point``), but for
+    calls of which the same caller made another with success."""
+    found: set[str] = set()
+    pending: list[Sequence[Call]] = [tree.calls]
+    while pending:
+        siblings = pending.pop()
+        works = {call.point for call in siblings if not call.failed and not call.detached}
+        for call in siblings:
+            if call.detached or (call.failed and call.point in works):
+                continue
+            inner = failures(call.calls)
+            if call.failed and not inner:
+                found.add(f"{call.failure}@{call.point}")
+            pending.append(inner if call.failed else call.calls)
+    return frozenset(found)
+
+
+def failures(calls: Iterable[Call]) -> list[Call]:
+    """List those of some calls that failed and were waited for."""
+    return [call for call in calls if call.failed and not call.detached]
+
+
 def _unproved(tree: Tree, kind: FaultKind) -> frozenset[str]:
     """Find the points of which it is not known what happens when they fail in this way."""
     return frozenset(call.point for call in frontier(tree.calls) if call.failure != kind)
@@ -88,6 +111,12 @@ def _unproved(tree: Tree, kind: FaultKind) -> frozenset[str]:
 def called(tree: Tree) -> frozenset[str]:
     """List every point that was called and waited for, whatever became of it."""
     return frozenset(call.point for call in walk(tree.calls))
+
+
+def in_order(tree: Tree) -> tuple[str, ...]:
+    """List the same points in the order in which they were first called."""
+    calls = sorted(walk(tree.calls), key=lambda call: (call.start, -call.end))
+    return tuple(dict.fromkeys(call.point for call in calls))
 
 
 def detached(tree: Tree) -> frozenset[str]:

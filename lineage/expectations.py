@@ -109,6 +109,15 @@ class Expectations:
             return not (under >= KNOWN and under > USUAL * (alone + under))
         return alone >= KNOWN and alone > under
 
+    def unsure(self, parts: Parts) -> bool:
+        """Tell whether too little is known yet to say if a trace without a root is a request as
+        the edge saw it: others like it may show that soon."""
+        if parts.rooted or len(parts.loose) != 1 or not parts.loose[0][5].serves:
+            return False
+        what = parts.loose[0][5]
+        alone, under = self._entries.get((what.service, what.route))
+        return alone < KNOWN and not under
+
     def answered(self, what: Operation) -> bool | None:
         """Tell whether a call like this one is usually answered with a span; None: who knows."""
         yes, no = self._answers.get((what.point or "", what.failed))

@@ -41,6 +41,9 @@ class Lineage:
     """Points that failed with nothing failed above them."""
     survived: frozenset[str]
     """The same with how they failed (``kind@point``); if the run was good, that was survived."""
+    ends: frozenset[str]
+    """What failed at the bottom of each chain of failures, and how (``kind@point``), but for calls
+    of which the same caller made another with success."""
     fired: frozenset[str]
     """Faults (``kind@point``) that were injected and fired."""
     would_fire: frozenset[str]
@@ -57,6 +60,12 @@ class Lineage:
     arm: str
     reach: str
     """What an injector says on a span of it that it can reach (:mod:`ldfi.fit.reach`)."""
+    loose: str
+    """The point of the call that is outermost, where no request is: one in a trace of its own."""
+    rejoined: frozenset[str]
+    """Services whose spans had lost their parents, and were put under the calls around them."""
+    parentless: frozenset[str]
+    """Those whose spans could not be: whatever they did is not known."""
     callees: Mapping[str, str]
     """Point → the service, database or host that it reaches."""
     orphans: int
@@ -172,6 +181,7 @@ def learn_in_full(trace: Trace) -> Lineage | None:
         called=evidence.called(tree),
         failed=evidence.failed(tree),
         survived=evidence.survived(tree),
+        ends=evidence.ends(tree),
         fired=evidence.fired(tree),
         would_fire=evidence.would_fire(tree),
         timed_out=evidence.timed_out(tree),
@@ -181,6 +191,9 @@ def learn_in_full(trace: Trace) -> Lineage | None:
         experiment=tree.experiment,
         arm=tree.arm,
         reach=next(filter(None, (span.operation.reach for span in trace.spans)), ""),
+        loose=tree.loose,
+        rejoined=tree.rejoined,
+        parentless=tree.parentless,
         callees=evidence.callees(tree),
         orphans=tree.orphans,
         strangers=tree.strangers,

@@ -7,18 +7,20 @@ unions: ten equal calls teach what one of them does, in whatever order they were
 whose root has a known number needs no tree.
 
 Only whole and simple traces are recognised (one root, every span id once, no child before its
-parent, no consumer, of which only its times tell whether somebody waited for it); the others, a
-small part, are always looked at in full.
+parent, no consumer, of which only its times tell whether somebody waited for it, nothing that began
+when what it is inside of had ended); the others, a small part, are always looked at in full.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ldfi.lineage.operation import Operation
 from ldfi.lineage.span import Span
+from ldfi.lineage.waiting import TICK
 
+_NEVER: Final = 1 << 64
 MEMORY: Final = 200_000
 """Subtrees remembered. When there are more, everything is forgotten, which is rare."""
 
@@ -56,6 +58,8 @@ class Shelf:
                 below[parent] = [number]
             else:
                 siblings.append(number)
+        if _anything_late(spans, index):
+            return None
         root = spans[0]
         if root[2] in index or (root[2] is not None and root[5].kind != "server"):
             return None
@@ -78,3 +82,18 @@ class Shelf:
         self._next = 0
         self._leaves.clear()
         self._inner.clear()
+
+
+def _anything_late(spans: Sequence[Span], index: Mapping[str | None, int]) -> bool:
+    """Tell whether something in a plain tree may have begun late
+    (:func:`ldfi.lineage.waiting.is_late`). Parents come before their children."""
+    over = [_NEVER] * len(spans)
+    for i, span in enumerate(spans):
+        what = span[5]
+        if what.kind in {"server", ""} or not i:
+            over[i] = span[4] + TICK if span[4] > span[3] else _NEVER
+        elif not what.serves:
+            over[i] = over[index[span[2]]]
+        if i and not what.serves and span[3] > over[index[span[2]]]:
+            return True
+    return False

@@ -46,10 +46,14 @@ class Shape:
         return self.lineage.features
 
     @property
+    def disturbed(self) -> bool:
+        """Whether something was injected into these requests, as far as anybody says."""
+        return bool(self.lineage.fired or self.told)
+
+    @property
     def unperturbed(self) -> bool:
         """Whether nothing was lost in these requests and nothing injected."""
-        run = self.lineage
-        return not run.fired and not self.told and run.failed <= run.support
+        return not self.disturbed and self.lineage.failed <= self.lineage.support
 
     @property
     def teaches(self) -> bool:
@@ -177,6 +181,7 @@ def _key(run: Lineage, outcome: ShapeOutcome, hidden: bool, told: frozenset[str]
         run.fired,
         run.detached,
         run.unseen,
+        run.ends if outcome == "failed" else None,  # whom it blames may be further in
     )
 
 
@@ -198,7 +203,7 @@ def _together(one: Shape, other: Shape) -> Shape:
 
 def _rank(shape: Shape) -> tuple[object, ...]:
     run = shape.lineage
-    ways = (run.support, run.called, run.survived, run.fired, run.detached, run.unseen)
+    ways = (run.support, run.called, run.survived, run.fired, run.detached, run.unseen, run.ends)
     sets = tuple(sorted(points) for points in ways)
     features = tuple(sorted(run.features.items()))
     return (run.service, features, shape.outcome, sets, shape.hidden, sorted(shape.told))

@@ -21,7 +21,9 @@ from dataclasses import dataclass, field, replace
 from ldfi.fit.features import Features
 from ldfi.fit.points import Point
 from ldfi.lineage.attributes import SERVING
+from ldfi.lineage.naming import CALLING
 from ldfi.lineage.operation import Operation, arrival_point
+from ldfi.lineage.parentless import find
 from ldfi.lineage.shared_ids import parents
 from ldfi.lineage.span import Span, Trace
 from ldfi.lineage.unsaid_kinds import with_kinds
@@ -81,6 +83,12 @@ class Tree:
     a call or a message: the tree has gaps."""
     strangers: int = 0
     """Other requests in the same trace, and spans caught in circles: not in the tree."""
+    loose: str = ""
+    """The point of the call that is outermost, where no request is: one in a trace of its own."""
+    rejoined: frozenset[str] = frozenset()
+    """Services whose spans had lost their parents, and were put under the calls around them."""
+    parentless: frozenset[str] = frozenset()
+    """Those whose spans could not be: they are among the strangers."""
 
 
 @dataclass(slots=True)
@@ -95,10 +103,13 @@ class _Links:
 def build(trace: Trace) -> Tree | None:
     """Build the call tree of a trace; None for a trace in which every span is inside another."""
     above = parents(trace.spans)
-    spans, links = with_kinds(trace.spans, above), _link(above)
-    if not links.roots:
+    spans = with_kinds(trace.spans, above)
+    lost = find(spans, above)
+    links = _link([lost.joined.get(i, parent) for i, parent in enumerate(above)])
+    roots = [i for i in links.roots if i not in lost.apart]
+    if not roots:
         return None
-    root = min(links.roots, key=lambda i: _rank(spans[i]))
+    root = min(roots, key=lambda i: _rank(spans[i]))
     entry = spans[root]
     order = _order(links)
     below = _calls(spans, links, order, waits(spans, links.parents, entry, order))
@@ -125,13 +136,18 @@ def build(trace: Trace) -> Tree | None:
         spans=len(spans),
         orphans=len(orphans) + (not _may_enter(entry)),
         strangers=len(spans) - reached,
+        loose=_loose(entry.operation),
+        rejoined=frozenset(spans[i].operation.service for i in lost.joined),
+        parentless=frozenset(spans[i].operation.service for i in lost.apart),
     )
 
 
 def beyond(spans: Sequence[Span], request: Span) -> frozenset[str]:
     """Name the spans, by what is there of a trace, that the request did not wait for."""
     above = parents(spans)
-    given, links = with_kinds(spans, above), _link(above)
+    given = with_kinds(spans, above)
+    joined = find(given, above).joined
+    links = _link([joined.get(i, parent) for i, parent in enumerate(above)])
     order = _order(links)
     detached = waits(given, links.parents, request, order).detached
     ongoing = outliving(given, request)
@@ -177,6 +193,10 @@ def _may_enter(span: Span) -> bool:
     """Tell whether a span may be where a request enters. A call whose caller has not come yet is a
     part of something, and so is a message whose sender has not."""
     return span.parent_id is None or span.operation.kind in {"server", ""}
+
+
+def _loose(entry: Operation) -> str:
+    return entry.point or "" if entry.kind in CALLING else ""
 
 
 def _count(links: _Links, starts: list[int]) -> int:

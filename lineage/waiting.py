@@ -17,6 +17,10 @@ Clocks of two hosts may differ by :data:`SKEW`; a consumer that ends later than 
 than that was over in time. A duration is good on any host: who took longer than was left of the
 request when its message was sent outlasted it, whatever the clocks say.
 
+- **It began too late.** What begins when the service that makes it has ended its own part of the
+  request cannot have changed the answer, whatever it is: a call, or work in the background. Both
+  times are by one clock there. What another service says began late may have another clock.
+
 Assumed: clocks differ by no more than that, and what a service is told before its span ends, it is
 told by a message or a call that leaves a span, or by somebody whose span ends before its own.
 A span that only *follows from* its parent and is no consumer (OpenTracing's word for: the parent
@@ -25,7 +29,7 @@ does not depend on it) is detached unless it answered.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -33,6 +37,9 @@ from ldfi.lineage.span import Span
 
 SKEW: Final = 300_000_000
 """Nanoseconds by which the clocks of two hosts may differ."""
+
+TICK: Final = 1_000_000
+"""Nanoseconds by which two times of one clock may differ as they are written down."""
 
 DEEP: Final = 500
 """Spans inside one another above which nobody looks for replies: all is taken as waited for."""
@@ -118,15 +125,16 @@ def waits(
     spans: Sequence[Span], parents: Mapping[int, int], request: Span, order: Sequence[int]
 ) -> Waits:
     """Conclude what of a trace was waited for. ``order``: places, parents before children."""
+    late = begun_late(spans, parents, order)
     apart = {i for i in order if i in parents and spans[i].operation.detached}
     if not apart:
-        return Waits()
+        return Waits(late)
     search = _Search(spans, parents, apart)
     depth: dict[int, int] = {}
     for i in order:
         depth[i] = depth[parents[i]] + 1 if i in parents else 0
     if max(depth.values()) > DEEP:
-        return Waits()
+        return Waits(late)
     for i in order:
         if i in apart and _in_time(spans[i], spans[parents[i]], request):
             search.mark(search.path(i))
@@ -141,7 +149,36 @@ def waits(
     outlasted = {i for i in search.until if outlasts(spans[i].end, request)}
     until = {i: min(at, over) if i in outlasted else at for i, at in search.until.items()}
     until = {i: at for i, at in until.items() if at < _ALWAYS}
-    return Waits(frozenset(apart - search.until.keys()), until)
+    return Waits(late | (apart - search.until.keys()), until)
+
+
+def begun_late(
+    spans: Sequence[Span], parents: Mapping[int, int], order: Iterable[int]
+) -> frozenset[int]:
+    """List the places of what a service began when its SERVER span around it had ended. ``order``:
+    parents before children."""
+    around: dict[int, Span] = {}
+    late: set[int] = set()
+    for i in order:
+        above = parents.get(i)
+        if above is None:
+            continue
+        what = spans[above].operation
+        within = around.get(above) if not what.serves else None
+        if what.kind == "server":
+            within = spans[above]
+        if within is not None:
+            around[i] = within
+            if is_late(spans[i], within):
+                late.add(i)
+    return frozenset(late)
+
+
+def is_late(span: Span, served: Span) -> bool:
+    """Tell whether a service began something when its part of the request had ended."""
+    what = span.operation
+    here = not what.serves and what.service == served.operation.service
+    return here and span.start > end_of(served) + TICK
 
 
 def _in_time(span: Span, sent: Span, request: Span) -> bool:

@@ -11,9 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from ldfi.experiments.analyze.collect import Collected, Progress, collect
+from ldfi.experiments.analyze.loose import loose_calls
 from ldfi.experiments.analyze.reasoning import report_on
 from ldfi.experiments.analyze.report import Analysis
 from ldfi.experiments.analyze.telling import gist_of
+from ldfi.experiments.analyze.words import counted
 from ldfi.experiments.domain.traffic.placing import Placing
 from ldfi.lineage.classes import discover
 from ldfi.lineage.lineage import Lineage
@@ -38,7 +40,9 @@ def analyze(
     names = learned_names(points)
     if names:
         shapes = shapes.renamed(lambda run: renamed(run, names))
-    judged = [(each, report_on(each, max_size)) for each in discover(placed(shapes), class_by)]
+    serving = {service for service, loose in collected.times if not loose}
+    asked = [s for s in placed(shapes) if not s.lineage.loose or s.lineage.service not in serving]
+    judged = [(each, report_on(each, max_size)) for each in discover(asked, class_by)]
     return Analysis(
         spans=collected.spans,
         traces=collected.traces,
@@ -84,6 +88,18 @@ def _skipped(collected: Collected) -> dict[str, int]:
 def _notes(collected: Collected, shapes: Shapes) -> Iterable[str]:
     if shapes is not collected.shapes and not len(collected.shapes) and len(collected.holed):
         yield "Every trace has gaps (spans whose parents are missing): supports may be too small."
+    yield from loose_calls(collected.times)
+    for service, requests in sorted(collected.rejoined.items()):
+        yield (
+            f"Spans of {service} name no parents in {counted(requests, 'request')}: they were put"
+            " under the calls around them."
+        )
+    for service, requests in sorted(collected.parentless.items()):
+        yield (
+            f"Spans of {service} name no parents in {counted(requests, 'request')}, and no single"
+            " call fits: what it does there is not known. Update its exporter, or let it read the"
+            " traceparent header."
+        )
     if collected.traces and not collected.outcomes:
         yield (
             "Outcomes are taken from the traces' own root spans. A status of 200 may hide an"

@@ -9,6 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ldfi.experiments.analyze.suspects import suspected
 from ldfi.experiments.analyze.words import counted
@@ -64,12 +65,18 @@ def probes(each: RequestClass, single_points: frozenset[str]) -> Iterator[Clue]:
 
 
 def retries(shapes: Iterable[Shape]) -> Iterator[Clue]:
-    """Find points that were called again after they had failed, and never with success."""
+    """Find points that were called again after they had failed, and never with success.
+
+    Not those that are called as often where all goes well, or side by side: several things are
+    asked for there.
+    """
+    shapes = list(shapes)
+    usual = _usual_times(shapes)
     tried, helped = Counter[str](), set[str]()
     for shape in shapes:
         again: set[str] = set()
         for siblings in _siblings(shape.lineage.tree.calls):
-            for call in _after_a_failure(siblings):
+            for call in _after_a_failure(siblings, usual):
                 again.add(call.point)
                 helped.update(() if call.failed else (call.point,))
         tried.update(dict.fromkeys(again, shape.count))
@@ -112,13 +119,26 @@ def _siblings(calls: tuple[Call, ...]) -> Iterator[list[Call]]:
         pending.extend(call.calls for call in waited)
 
 
-def _after_a_failure(siblings: list[Call]) -> Iterator[Call]:
-    """List calls that began when one to the same point had failed: retries, or a loop going on."""
-    failed: dict[str, int] = {}
+def _usual_times(shapes: Iterable[Shape]) -> Counter[str]:
+    """Point → how often one caller calls it at most, if each call succeeds."""
+    usual: Counter[str] = Counter()
+    for shape in shapes:
+        for siblings in _siblings(shape.lineage.tree.calls):
+            failed = {call.point for call in siblings if call.failed}
+            usual |= Counter(call.point for call in siblings if call.point not in failed)
+    return usual
+
+
+def _after_a_failure(siblings: list[Call], usual: Counter[str]) -> Iterator[Call]:
+    """List calls that began when one to the same point had failed."""
+    calls: dict[str, list[Call]] = defaultdict(list)
     for call in siblings:
-        if call.failed:
-            failed[call.point] = min(call.end, failed.get(call.point, call.end))
-    return (c for c in siblings if c.point in failed and c.start >= failed[c.point])
+        calls[call.point].append(call)
+    for point, made in calls.items():
+        failed = [call.end for call in made if call.failed]
+        one_by_one = all(a.end <= b.start for a, b in pairwise(made))
+        if failed and one_by_one and len(made) > usual[point]:
+            yield from (call for call in made if call.start >= min(failed))
 
 
 def _side_by_side(siblings: list[Call]) -> Iterator[list[Call]]:

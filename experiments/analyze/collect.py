@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +40,14 @@ class Collected:
     """Spans by file, of those that were read."""
     unread: dict[str, str] = field(default_factory=dict)
     """File → why it, or the rest of it, could not be read."""
+    times: dict[tuple[str, str], list[tuple[int, int]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """Service, and call in a trace of its own (empty: a request) → when these began and ended."""
+    rejoined: Counter[str] = field(default_factory=Counter)
+    """Service → requests in which its spans had lost their parents, and got them back."""
+    parentless: Counter[str] = field(default_factory=Counter)
+    """Service → requests in which they did not."""
     skipped: Counter[str] = field(default_factory=Counter)
     """What was read but could not be used, by reason."""
 
@@ -111,6 +119,11 @@ def _learn(traces: Iterable[Trace], result: Collected, told: dict[str, Told]) ->
             continue
         if run.is_report:
             continue
+        times = result.times[run.service, run.loose]
+        if len(times) < OPEN_TRACES:
+            times.append((run.start, run.start + round(run.duration * 1e9)))
+        result.rejoined.update(run.rejoined)
+        result.parentless.update(run.parentless)
         if run.strangers:
             result.skipped["span of another request in the same trace"] += run.strangers
         outcome = told.get(run.trace_id, Told(None, frozenset()))

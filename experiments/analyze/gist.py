@@ -40,6 +40,8 @@ class Masked:
     refused: bool
     """They were answered 4xx; else their own root span says that they went well."""
     says: str
+    lost: bool = True
+    """Whether that something was lost is known; else it may be that something stood in."""
 
 
 @dataclass(frozen=True, slots=True)

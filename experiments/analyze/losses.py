@@ -55,11 +55,13 @@ def _loss(shape: Shape, points: tuple[str, ...], names: Names) -> Loss:
 
 
 def lost_with(found: Iterable[Loss]) -> tuple[LostWith, ...]:
-    """Rank services by the requests lost with them: those that were seen, then the suspected."""
-    seen, all_of_them = Counter[str](), Counter[str]()
+    """Rank services by the requests lost with them: those that were seen, then the suspected; of
+    equals the one that failed first more often, then the one that failed earlier."""
+    seen, all_of_them, first = Counter[str](), Counter[str](), Counter[str]()
     points: dict[str, set[str]] = defaultdict(set)
-    for loss in found:
-        for service in loss.services:
+    for loss in sorted(found, key=lambda each: each.shape.first):
+        first.update({loss.blamed[0][0]: loss.shape.count} if loss.blamed else {})
+        for service in dict.fromkeys(service for service, _ in loss.blamed):
             all_of_them[service] += loss.shape.count
             seen[service] += loss.shape.count * loss.seen
         for service, point in loss.blamed:
@@ -68,20 +70,73 @@ def lost_with(found: Iterable[Loss]) -> tuple[LostWith, ...]:
         LostWith(service, seen[service], total - seen[service], tuple(sorted(points[service])))
         for service, total in all_of_them.items()
     ]
-    return tuple(sorted(listing, key=lambda each: (-each.seen, -each.suspected, each.service)))
+    return tuple(
+        sorted(listing, key=lambda each: (-each.seen, -each.suspected, -first[each.service]))
+    )
 
 
 def masked(found: Iterable[Loss], classes: Iterable[RequestClass], names: Names) -> list[Masked]:
     """List what answers hid: failures called a success, and refusals after a call had failed."""
     counts: Counter[tuple[tuple[str, ...], bool]] = Counter()
     where: dict[tuple[tuple[str, ...], bool], set[str]] = defaultdict(set)
+    classes = list(classes)
     for refused, service, shape in (*_hidden(found), *_refusals(classes, names)):
         counts[service, refused] += shape.count
         where[service, refused].add(_path(shape))
     return [
-        Masked(services, n, refused, _said(services, n, refused, where[services, refused]))
-        for (services, refused), n in sorted(counts.items(), key=lambda c: (-c[1], c[0]))
+        *(
+            Masked(services, n, refused, _said(services, n, refused, where[services, refused]))
+            for (services, refused), n in sorted(counts.items(), key=lambda c: (-c[1], c[0]))
+        ),
+        *(
+            Masked((each.service,), each.unknown, False, each.says, lost=False)
+            for each in passed_over(classes, names)
+            if each.unknown
+        ),
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """Failures of one service under roots that say that all was well."""
+
+    service: str
+    requests: int
+    unknown: int
+    """Of how many of them nobody wrote down what users saw."""
+    altogether: bool
+    """No call to it succeeded in them."""
+    where: tuple[str, ...]
+
+    @property
+    def says(self) -> str:
+        """Say it of those of which nothing else is known."""
+        how = " altogether" if self.altogether else ""
+        paths = listed(self.where, 2)
+        count = counted(self.unknown, "request") + (f" of {paths}" if paths else "")
+        return f"{self.service} failed{how} in {count}, and the root span says all was well"
+
+
+def passed_over(classes: Iterable[RequestClass], names: Names) -> list[PassedOver]:
+    """List services that failed in requests whose roots say that all was well, and were not asked
+    again with success; first those that failed altogether, and in most requests."""
+    found: dict[tuple[str, bool], list[Shape]] = defaultdict(list)
+    for shape in (shape for each in classes for shape in each.shapes if shape.outcome == "good"):
+        run = shape.lineage
+        works = set(map(names.service, run.support))
+        for service in {names.service(fault.partition("@")[2]) for fault in run.ends}:
+            found[service, service not in works].append(shape)
+    listing = [
+        PassedOver(
+            service,
+            sum(shape.count for shape in shapes),
+            sum(shape.count - shape.known for shape in shapes),
+            altogether,
+            tuple(sorted({_path(shape) for shape in shapes})),
+        )
+        for (service, altogether), shapes in found.items()
+    ]
+    return sorted(listing, key=lambda each: (not each.altogether, -each.requests, each.service))
 
 
 def _hidden(found: Iterable[Loss]) -> Iterator[tuple[bool, tuple[str, ...], Shape]]:

@@ -17,7 +17,7 @@ from ldfi.experiments.analyze.gist import (
     Standing,
 )
 from ldfi.experiments.analyze.harmless import harmless
-from ldfi.experiments.analyze.losses import losses, lost_with, masked
+from ldfi.experiments.analyze.losses import PassedOver, losses, lost_with, masked, passed_over
 from ldfi.experiments.analyze.names import Names
 from ldfi.experiments.analyze.red import red_items
 from ldfi.experiments.analyze.report import ClassReport
@@ -46,7 +46,7 @@ def gist_of(judged: Judged, gaps: Iterable[Shape] = ()) -> Gist:
     proved = harmless(classes, names)
     red = red_items(found, [*_clues(asked, gaps)], names)
     return Gist(
-        headline=_headline(reports, ranking, names),
+        headline=_headline(reports, ranking, passed_over(classes, names), names),
         lead=_lead(reports, ranking, unexplained, calls),
         missing=_missing(classes),
         masked=tuple(masked(found, classes, names)),
@@ -117,7 +117,12 @@ def _clues(judged: Judged, gaps: Iterable[Shape]) -> Iterable[Clue]:
             yield from fan_outs((s for s in each.shapes if s.outcome == "good"), singles)
 
 
-def _headline(reports: Sequence[ClassReport], ranking: tuple[LostWith, ...], names: Names) -> str:
+def _headline(
+    reports: Sequence[ClassReport],
+    ranking: tuple[LostWith, ...],
+    over: Sequence[PassedOver],
+    names: Names,
+) -> str:
     total = sum(report.traces for report in reports)
     failed = sum(report.failed for report in reports)
     if not total:
@@ -130,6 +135,11 @@ def _headline(reports: Sequence[ClassReport], ranking: tuple[LostWith, ...], nam
         return f"{failed:,} of {counted(total, 'request')} were lost; {worst} is suspected"
     if failed:
         return f"{failed:,} of {counted(total, 'request')} were lost; the traces do not say why"
+    if over:
+        first, how = over[0], " altogether" if over[0].altogether else ""
+        of_all = f"{first.requests:,} of {counted(total, 'request')}"
+        well = "the root spans say all was well" if first.unknown else "all of them went well"
+        return f"{first.service} failed{how} in {of_all}, and {well}"
     needed = {s for report in reports for s in needs(report, names)}
     if needed:
         what = counted(len(needed), "service")
@@ -188,6 +198,9 @@ def _line(each: RequestClass, report: ClassReport, names: Names) -> ClassLine:
         parts.append(f"needs {listed(needed)}, as far as is known")
     elif not any(support.points for support in report.supports):
         parts.append("no calls are recorded in what went well")
+    for part in each.parts[:3]:
+        called = listed(dict.fromkeys(map(names.service, sorted(part.points))), 2)
+        parts.append(f"{part.share:.0%} of those in which nothing failed call {called}")
     pairs = sum(len(each) > 1 for each in report.hypotheses)
     if pairs:
         more = "more than " if report.more_hypotheses else ""

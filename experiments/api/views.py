@@ -17,6 +17,7 @@ from ldfi.experiments.domain.gates.whatif import WhatIf
 from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.injectors import Injectors
+from ldfi.experiments.domain.traffic.shares import shares
 from ldfi.experiments.domain.traffic.shown import shown_often
 from ldfi.experiments.domain.traffic.vitals import Sign
 from ldfi.experiments.store.experiments import counts_of
@@ -303,6 +304,9 @@ class ClassView(View):
         description="Points that no injector has reported, where others of their service are: "
         "campaigns do not try them. By point, what to install.",
     )
+    shares: dict[str, float] = Field(
+        {}, description="Points that only some of its requests call: the share of them that do."
+    )
     not_looked_at: dict[str, str] = Field(
         {}, description="What happens in its requests and is no part of their outcome, and why."
     )
@@ -342,6 +346,7 @@ class ClassView(View):
                 ).items()
             },
             no_injector=injectors.without(traffic.usually_called()),
+            shares=shares(traffic),
             not_looked_at=traffic.not_looked_at(),
             varieties=[
                 VarietyView(requests=each.requests, support=sorted(each.support))

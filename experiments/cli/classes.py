@@ -42,6 +42,8 @@ def classes(
             name.append(f"\nfailed by itself: {point}: {', '.join(kinds)}", "dim")
         for point, install in each.get("no_injector", {}).items():
             name.append(f"\nno injector: {point}: install {install}", "yellow")
+        for point, share in each.get("shares", {}).items():
+            name.append(f"\nonly {percent(share)} of its requests call {point}", "dim")
         for what, why in each.get("not_looked_at", {}).items():
             name.append(f"\nnot looked at: {what} ({why})", "dim")
         table.add_row(

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from ldfi.experiments.cli.words import length, percent
+from ldfi.experiments.domain.traffic.class_traffic import WHY_ASIDE
 from ldfi.fit.hosts import VARIABLE, may_reach, without_port
 from ldfi.fit.points import Point
 
@@ -136,6 +137,7 @@ def of_classes(
             yield Checkup("class", False, f"{each['name']}: {each['unfit']}", advice)
     yield from _of_injectors(classes)
     yield from _of_hosts(classes)
+    yield from _of_parents(classes)
     for each in forecast["classes"]:
         if each["decides"] != "both":
             advice = "a larger --treatment or --window, or more traffic"
@@ -161,6 +163,16 @@ def _of_hosts(classes: Sequence[Mapping[str, Any]]) -> Iterator[Checkup]:
             f"context, set in the services that call it {VARIABLE}={','.join(listed)}"
         )
         yield Checkup("hosts", None, said, advice)
+
+
+def _of_parents(classes: Sequence[Mapping[str, Any]]) -> Iterator[Checkup]:
+    aside = (each.get("not_looked_at", {}) for each in classes)
+    lost = sorted(
+        {name for names in aside for name, why in names.items() if why == WHY_ASIDE["parentless"]}
+    )
+    if lost:
+        advice = "update what exports their spans, or let them read the traceparent header"
+        yield Checkup("parents", False, f"spans of {', '.join(lost)} name no parents", advice)
 
 
 def _of_injectors(classes: Sequence[Mapping[str, Any]]) -> Iterator[Checkup]:

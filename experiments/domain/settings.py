@@ -45,6 +45,10 @@ PROFILES: Final[Mapping[Profile, Caution]] = {
 }
 
 
+LONGEST_WINDOW: Final = 600.0
+"""Seconds that an experiment may observe."""
+
+
 @dataclass(frozen=True, slots=True)
 class PromqlOutcome:
     """Two PromQL expressions that count requests of one arm: all, and those that failed.
@@ -267,7 +271,7 @@ class Settings(Thresholds):
             "At most; then it is inconclusive.",
             unit="seconds",
             ge=1,
-            le=600,
+            le=LONGEST_WINDOW,
         ),
     ] = 120.0
     settle: Annotated[
@@ -329,9 +333,10 @@ class Settings(Thresholds):
     min_consistency: Annotated[
         float,
         About(
-            "Share of a class's good requests that must be alike",
+            "Share of a class's good requests that must be alike, where its parts contradict each "
+            "other",
             "Consistency",
-            "Share of a class's requests that do the same.",
+            "Share of a class's requests that do the same, where its parts contradict each other.",
             ge=0,
             le=1,
         ),

@@ -368,7 +368,9 @@ class _Search:
             plan.hypothesis,
             False,
             fired=lineage.fired,
-            suspects=blame(lineage.tree, self._traffic.usual_support()),
+            suspects=frozenset(
+                blame(lineage.tree, self._traffic.usual_support(), self._traffic.record())
+            ),
             implications=implications,
             purpose=plan.purpose,
         )

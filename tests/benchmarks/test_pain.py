@@ -43,7 +43,7 @@ def test_a_misleading_trace_does_not_blame_what_hurts(seed: int) -> None:
         made = requests(world, hurting, Conditions(hurt=1.0, blame=float(right)))
         seen = made.draw("treatment", 0.0, 1)
         assert not seen.outcome.success and seen.lineage.fired == hurting
-        blamed = blame(seen.lineage.tree, frozenset(world.points))
+        blamed = frozenset(blame(seen.lineage.tree, frozenset(world.points)))
         assert (blamed == points) is right
         assert made.hurt == 1
 

@@ -85,10 +85,13 @@ def test_every_request_belongs_to_exactly_one_class() -> None:
         assert sum(each.predicate.holds(shape.features) for each in found) == 1
 
 
-def test_a_split_that_nothing_explains_is_marked_unfit() -> None:
-    # Given requests like owners/6 and owners/99: one has pets and asks for their visits
+def test_what_nothing_explains_varies_or_is_marked_unfit() -> None:
+    # Given requests that rely on the one thing or on another
+    (found,) = discover(shapes((86, request("ab")), (14, request("cd"))))
+    assert "scatter: its 100 requests rely either on a (86%) or on c (14%)" in found.unfit
+    # And requests like owners/6 and owners/99: one has pets and asks for their visits
     (found,) = discover(shapes((86, request("ab")), (14, request("a"))))
-    assert "scatter" in found.unfit
+    assert (found.unfit, [part.share for part in found.parts]) == ("", [0.86])
     assert found.consistency == pytest.approx(0.86)
     assert found.hit_rate == pytest.approx(0.93)
 

@@ -13,7 +13,7 @@ has changed since.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
@@ -21,18 +21,26 @@ from ldfi.experiments.domain.campaign.ending import Ending, ending_of
 from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.campaign.exploration import Exploration, FindingChange, Plan
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson, lesson_of, suspects_of
+from ldfi.experiments.domain.campaign.lesson import (
+    Hypothesis,
+    Lesson,
+    completed,
+    lesson_of,
+    suspects_of,
+)
 from ldfi.experiments.domain.campaign.recording import proved
 from ldfi.experiments.domain.campaign.run import Runs, runs_of
 from ldfi.experiments.domain.campaign.trials import Trial, Trials
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose, killed_by
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
-from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.settings import LONGEST_WINDOW, Settings
 from ldfi.experiments.domain.traffic.catalogue import ClassChange, KnownClass
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.patterns import matching
+from ldfi.experiments.domain.traffic.shares import share_of
 from ldfi.kinds import FaultKind, late
+from ldfi.lineage.parts import COMMON
 
 CampaignState = Literal["scheduled", "running", "paused", "finished", "stopped"]
 Gate = Callable[[str, Exploration], str | None]
@@ -173,8 +181,9 @@ class Campaign:
             return None
         if experiment.purpose != "explore" or experiment.state != "observing":
             return None
-        usual = exploration.knowledge.traffic.usual_support()
-        return exploration.lead(suspects_of(experiment, usual))
+        traffic = exploration.knowledge.traffic
+        suspects = suspects_of(experiment, traffic.usual_support(), traffic.record())
+        return exploration.lead(suspects)
 
     def wants(self, name: str) -> bool:
         """Say whether a class of this name is one of those asked for."""
@@ -286,8 +295,9 @@ class Campaign:
         ):
             if experiment.verdict == "harmful" and experiment.purpose == self.convicts:
                 self.fdr.discovered()
-            usual = exploration.knowledge.traffic.usual_support()
-            lesson = proved(experiment, lesson_of(experiment, usual))
+            traffic = exploration.knowledge.traffic
+            learned = lesson_of(experiment, traffic.usual_support(), traffic.record())
+            lesson = proved(experiment, completed(learned, experiment, traffic.unmet))
             self.experience.add(lesson)
             self.trials.add(Trial.of(experiment, lesson), exploration.knowledge)
             changes = exploration.learn(lesson, experiment.ended_at or 0.0)
@@ -364,13 +374,14 @@ class Campaign:
         risk = self.experience.risk(names, self.settings.members)
         hurt = plan.hypothesis in exploration.knowledge.hurt
         known_to_hurt = hurt or plan.purpose in {"confirm", "verify"}
+        share = share_of(known.traffic, (fault.point for fault in faults))
         experiment = Experiment(
             id=self.new_id(),
             request_class=known.name,
             predicate=known.rule,
             hypothesis=plan.hypothesis,
             faults=faults,
-            settings=exploration.settings,
+            settings=_planned(exploration.settings, share),
             purpose=plan.purpose,
             risk=self.settings.members if known_to_hurt else risk,
             version=exploration.version,
@@ -380,3 +391,10 @@ class Campaign:
         )
         self.running[known.name] = self._by_id[experiment.id] = experiment
         return experiment
+
+
+def _planned(settings: Settings, share: float) -> Settings:
+    """Observe for longer where only some of a class's requests reach what is tried: so long that as
+    many come by as elsewhere, if that may be."""
+    longer = settings.window if share > 1 - COMMON else settings.window / share
+    return replace(settings, window=max(settings.window, min(LONGEST_WINDOW, longer)))

@@ -12,7 +12,7 @@ makes no finding, however often it comes again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ from ldfi.experiments.domain.judging.experiment import Experiment, Purpose, kill
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.native import gone
-from ldfi.lineage.blame import blame
+from ldfi.lineage.blame import NOTHING_KNOWN, FailureRecord, blame
 from ldfi.lineage.lineage import Lineage
 
 Hypothesis = frozenset[str]
@@ -158,11 +158,14 @@ class Lesson:
         return _as_judged_today(lesson)
 
 
-def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
+def lesson_of(
+    experiment: Experiment, usual_support: frozenset[str], record: FailureRecord = NOTHING_KNOWN
+) -> Lesson:
     """Draw the lesson of a decided experiment.
 
     ``usual_support`` are the points that the class's unperturbed requests rely on: a point
-    outside it is a fallback, and blame looks for what brought it in.
+    outside it is a fallback, and blame looks for what brought it in. ``record``: what else they
+    have shown.
     """
     injected = experiment.hypothesis
     implications = _implications([*experiment.good, *experiment.bad])
@@ -181,7 +184,7 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
             degraded=any(each.outcome.degraded for each in experiment.good),
         )
     if experiment.verdict == "harmful":
-        return _harm(experiment, usual_support, implications)
+        return _harm(experiment, usual_support, record, implications)
     interference = experiment.overruled == "bystanders"
     hasty = experiment.overruled == "patience"
     return Lesson(
@@ -194,6 +197,23 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
         killed=killed_by(experiment),
         outlasted=max(experiment.outlasted.values(), default=0.0) if hasty else 0.0,
     )
+
+
+def completed(
+    lesson: Lesson,
+    experiment: Experiment,
+    unmet: Callable[[frozenset[str], int, frozenset[str]], frozenset[str]],
+) -> Lesson:
+    """Let a survival rely on what its requests may have come by without by chance.
+
+    ``unmet``: :meth:`Traffic.unmet`. A path that only some requests take need not be among the few
+    of an experiment, and is not where those that took it have failed.
+    """
+    if not lesson.succeeded:
+        return lesson
+    besides = frozenset[str]().union(*(each.lineage.called for each in experiment.bad))
+    unproved = unmet(lesson.called, len(experiment.good), besides)
+    return replace(lesson, relied_on=lesson.relied_on | unproved)
 
 
 def _former(fault: str) -> bool:
@@ -211,11 +231,13 @@ def _as_judged_today(lesson: Lesson) -> Lesson:
     return replace(lesson, succeeded=None, fired=nothing, suspects=nothing, traces=(), opening=None)
 
 
-def suspects_of(experiment: Experiment, usual_support: frozenset[str]) -> frozenset[str]:
+def suspects_of(
+    experiment: Experiment, usual_support: frozenset[str], record: FailureRecord = NOTHING_KNOWN
+) -> frozenset[str]:
     """Find the faults that fired and that the requests which failed blame; none where their traces
     name none. Where a blamed delay ended in an error of the call, the error is to blame."""
     fired, alike = _alike(experiment)
-    points = _blamed(alike, usual_support)
+    points = _blamed(alike, usual_support, record)
     gave_up = frozenset().union(*(each.timed_out for each in alike))
     errors = "error" in experiment.settings.kinds
     return frozenset(
@@ -235,6 +257,7 @@ def _alike(experiment: Experiment) -> tuple[frozenset[str], list[Lineage]]:
 def _harm(
     experiment: Experiment,
     usual_support: frozenset[str],
+    record: FailureRecord,
     implications: frozenset[tuple[str, str]],
 ) -> Lesson:
     commonest, alike = _alike(experiment)
@@ -242,7 +265,7 @@ def _harm(
         experiment.hypothesis,
         succeeded=False,
         fired=commonest,
-        suspects=_blamed(alike, usual_support),
+        suspects=_blamed(alike, usual_support, record),
         implications=implications,
         traces=tuple(lineage.trace_id for lineage in alike[:MAX_TRACES]),
         purpose=experiment.purpose,
@@ -254,9 +277,12 @@ def _harm(
     )
 
 
-def _blamed(failed: Iterable[Lineage], usual_support: frozenset[str]) -> frozenset[str]:
+def _blamed(
+    failed: Iterable[Lineage], usual_support: frozenset[str], record: FailureRecord
+) -> frozenset[str]:
     """Choose the points that these requests blame most often, of those that blame any."""
-    blamed = Counter(filter(None, (blame(each.tree, usual_support) for each in failed)))
+    found = (frozenset(blame(each.tree, usual_support, record)) for each in failed)
+    blamed = Counter(filter(None, found))
     return _most_common(blamed) if blamed else frozenset()
 
 

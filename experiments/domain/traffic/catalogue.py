@@ -93,7 +93,8 @@ class Catalogue:
     ``sample``: requests of one entry that make a sample; at least 200, or nothing could ever be
     said to have gone. ``max_classes``: classes known at most, and entries looked at.
     ``min_sample``: requests at which an entry is looked at for the first time. ``dropped`` counts
-    requests that could not be used: ``too_many_classes``, ``no_class`` (its entry's known classes
+    requests that could not be used: ``too_many_classes``, ``no_request`` (a call in a trace
+    of its own, of a service that serves requests), ``no_class`` (its entry's known classes
     do not hold it, until the next sample is complete), ``forgotten`` (their entry gave way to
     another before it had enough of them); and entries that were ``displaced``, with classes.
     """
@@ -135,7 +136,8 @@ class Catalogue:
             self.expire(now)
         lineage = self._placed(observation)
         where = entry_of(lineage.service, lineage.features)
-        if at is not None and not self._comes_to(where, lineage.features, at):
+        counted = at is not None and not self._comes_to(where, lineage.features, at)
+        if counted or self._sets_aside(lineage):
             return
         entry = self._entry(where, now)
         if entry is None:
@@ -228,6 +230,17 @@ class Catalogue:
         for data in classes:
             catalogue._restore(KnownClass.from_json(data))
         return catalogue
+
+    def _sets_aside(self, lineage: Lineage) -> bool:
+        """Set a call in a trace of its own aside, where its service serves requests: it is none
+        that an edge sees arrive, and perhaps a call of one of these."""
+        if not lineage.loose:
+            return False
+        own = [known for known in self._classes.values() if known.service == lineage.service]
+        for known in own:
+            known.traffic.set_aside("loose", [lineage.loose])
+        self.dropped.update(["no_request"] if own else [])
+        return bool(own)
 
     def _comes_to(self, where: Entry, features: Features, at: tuple[int, int]) -> bool:
         """Note how far a stream has come; whether what stands there has not been counted yet."""

@@ -18,6 +18,9 @@ from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.spells import Spells
 from ldfi.experiments.domain.traffic.suspected import Suspected
 from ldfi.experiments.domain.traffic.topology import Topology
+from ldfi.lineage.blame import FailureRecord
+from ldfi.lineage.classes import CONSISTENT
+from ldfi.lineage.evidence import in_order
 from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.shapes import Shape
 
@@ -30,14 +33,19 @@ NATURAL_EVIDENCE = 20
 """Requests with the same natural failure that it takes to speak for all requests of the class: with
 fewer, a path taken by some (a cache miss, say) may by chance not be among them."""
 
+BY_CHANCE = 0.001
+"""Probability up to which it is no chance that none of some requests called a point."""
+
 STEADY_OUTCOMES = 200
 """Newest outcomes that make up the steady state."""
 
-Aside = Literal["detached", "unseen", "late"]
+Aside = Literal["detached", "unseen", "late", "parentless", "loose"]
 WHY_ASIDE: Final[dict[Aside, str]] = {
     "detached": "no request waits for it",
     "unseen": "what became of its messages was not seen",
     "late": "ended after its trace was judged",
+    "parentless": "its spans name no parents",
+    "loose": "runs in a trace of its own: perhaps a call of these requests without their context",
 }
 """Why something that happens in requests of a class is not looked at."""
 
@@ -118,6 +126,10 @@ class Traffic:
     """Whom requests blame that failed by themselves."""
     _groups: dict[Faults, _Group] = field(default_factory=dict)
     _undisturbed: Counter[tuple[Faults, Faults]] = field(default_factory=Counter)
+    _down: Faults | None = None
+    """What was lost in every good request so far: that is down already."""
+    _places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Point → the places that it had in the order of calls, in sum, and how many those are."""
     _aside: Counter[tuple[Aside, str]] = field(default_factory=Counter)
     spells: Spells = field(default_factory=Spells, compare=False)
     """How badly it fares by itself, for a while."""
@@ -165,7 +177,7 @@ class Traffic:
         if observation.outcome.success and not observation.outcome.degraded:
             self._learn(observation.lineage, 1)
         elif not observation.outcome.success and self.good >= NATURAL_EVIDENCE:
-            self.suspected.learn(observation.lineage, self.usual_support)
+            self.suspected.learn(observation.lineage, self.usual_support, self.record)
 
     def copy(self) -> Traffic:
         """Copy it as it stands, for whoever goes over it in a thread while more comes in."""
@@ -175,6 +187,8 @@ class Traffic:
             self.suspected.copy(),
             {failed: group.copy() for failed, group in self._groups.items()},
             self._undisturbed.copy(),
+            self._down,
+            dict(self._places),
             self._aside.copy(),
             self.spells.copy(),
             self._newest.copy(),
@@ -190,6 +204,35 @@ class Traffic:
             for relied_on, count in group.counts.items():
                 if failed or count >= FREQUENT * total:
                     yield relied_on, failed, group.exemplars[relied_on]
+            if failed:
+                called = _called(frozenset().union(*group.counts))
+                by_chance = self.unmet(called, total)
+                if by_chance:
+                    yield by_chance, failed, next(iter(group.exemplars.values()))
+
+    def unmet(self, called: Faults, requests: int, besides: Faults = frozenset()) -> Faults:
+        """List the faults at points that so many good requests may have come by without by chance,
+        since only some requests call them: nothing is shown of these.
+
+        ``called``: the points that they did call. ``besides``: those that only failed requests
+        beside them called, which is no chance.
+        """
+        total = self.good
+        seldom = {
+            point
+            for point, count in self.reached().items()
+            if point not in called
+            and FREQUENT * total <= count
+            and (point in besides or (1 - count / total) ** requests > BY_CHANCE)
+        }
+        return frozenset(fault for fault in self._base() if fault.partition("@")[2] in seldom)
+
+    def _base(self) -> Faults:
+        """List the faults on whose absence requests rely in which nothing failed."""
+        group = self._groups.get(self._down or frozenset())
+        counts = group.counts if group else Counter[Faults]()
+        enough = FREQUENT * counts.total()
+        return frozenset().union(*(each for each, count in counts.items() if count >= enough))
 
     def reached(self) -> Counter[str]:
         """Point → good requests that called it and waited."""
@@ -221,6 +264,23 @@ class Traffic:
     def usual_support(self) -> frozenset[str]:
         """Every point that a request in which nothing failed may rely on."""
         return frozenset().union(*(support for support, _ in self._usual()))
+
+    def record(self) -> FailureRecord:
+        """Say what blame is to know of its failures: which of them good requests survived, and
+        which were seen alone in failed ones."""
+        survived: Counter[str] = Counter()
+        for failed, group in self._groups.items():
+            survived.update(dict.fromkeys(failed, group.counts.total()))
+        alone = {min(p): n for p, n in self.suspected.counts.items() if len(p) == 1}
+        return FailureRecord(survived, alone, self._always(), self.good)
+
+    def _always(self) -> list[str]:
+        called: Counter[str] = Counter()
+        for (_, points), count in self._undisturbed.items():
+            called.update(dict.fromkeys(points, count))
+        enough = CONSISTENT * self._undisturbed.total()
+        always = [point for point in self._places if called[point] >= enough]
+        return sorted(always, key=lambda p: (self._places[p][0] / self._places[p][1], p))
 
     def usually_called(self) -> frozenset[str]:
         """Every point that such a request may call at all."""
@@ -295,6 +355,7 @@ class Traffic:
             "recent_at": [at for at, _ in self._recent],
             "groups": groups,
             "undisturbed": undisturbed,
+            "places": [[points.place(p), *sums] for p, sums in self._places.items()],
             "aside": [[*each, count] for each, count in self._aside.items()],
             "topology": self.topology.to_json(points),
             "suspected": self.suspected.to_json(points),
@@ -326,8 +387,14 @@ class Traffic:
                 relied_on = faults_at(points, faults)
                 group.counts[relied_on] = count
                 group.exemplars[relied_on] = trace_id
+        if data["groups"]:
+            traffic._down = frozenset.intersection(
+                *(faults_at(points, failed) for failed, _ in data["groups"])
+            )
         for support, called, count in data["undisturbed"]:
             traffic._undisturbed[names_at(points, support), names_at(points, called)] = count
+        for place, total, times in data.get("places", ()):
+            traffic._places[points[place]] = total, times
         for why, name, count in data.get("aside", ()):
             traffic._aside[why, name] = count
         return traffic
@@ -337,19 +404,37 @@ class Traffic:
         self.good += count
         self.set_aside("detached", lineage.detached, count)
         self.set_aside("unseen", lineage.unseen, count)
+        self.set_aside("parentless", lineage.parentless, count)
         failed = lineage.lost
         group = self._groups.get(failed)
         if group is None and len(self._groups) < MOST:
             group = self._groups[failed] = _Group()
+            self.suspected.look_again()
         if group is not None:
             group.add(lineage.relied_on, lineage.trace_id, count)
         shape = (lineage.support, lineage.called)
-        if not failed and (shape in self._undisturbed or len(self._undisturbed) < MOST):
+        down = failed if self._down is None else self._down & failed
+        if down != self._down:
+            self._undisturbed.clear()
+            self._down = down
+        if failed == down and (shape in self._undisturbed or len(self._undisturbed) < MOST):
+            if shape not in self._undisturbed:
+                self._note_order(lineage)
             self._undisturbed[shape] += count
+
+    def _note_order(self, lineage: Lineage) -> None:
+        for place, point in enumerate(in_order(lineage.tree) if lineage.trace.spans else ()):
+            places, times = self._places.get(point, (0, 0))
+            self._places[point] = places + place, times + 1
 
     def _usual(self) -> list[tuple[Faults, Faults]]:
         total = self._undisturbed.total()
         return [shape for shape, count in self._undisturbed.items() if count >= FREQUENT * total]
+
+
+def _called(relied_on: Faults) -> Faults:
+    """Name the points that requests called: whoever called one relied on its not hanging."""
+    return frozenset(p for kind, _, p in (f.partition("@") for f in relied_on) if kind == "delay")
 
 
 def _spread(outcomes: int, failing: float) -> Iterator[bool]:

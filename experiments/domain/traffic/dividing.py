@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ldfi.experiments.domain.traffic.known_class import KnownClass
-from ldfi.lineage.classes import CONSISTENT, RequestClass, describe, refined
+from ldfi.lineage.classes import CONSISTENT, RequestClass, describe, refined, teaching
 from ldfi.lineage.drift import JUDGED, SETTLED
 from ldfi.lineage.shapes import Shape
 
@@ -55,5 +55,5 @@ def described(classes: Iterable[KnownClass], shapes: Sequence[Shape]) -> list[Re
 
 def explained(found: Iterable[RequestClass], shapes: Iterable[Shape]) -> float:
     """Share of good, unperturbed requests that rely on just what their class is expected to."""
-    total = sum(shape.count for shape in shapes if shape.teaches)
+    total = sum(shape.count for shape in teaching(shapes))
     return sum(each.consistency * each.sample for each in found) / total if total else 1.0

@@ -131,8 +131,11 @@ class KnownClass:
         return self.unfit_for(0.0) or ""
 
     def unfit_for(self, min_consistency: float = CONSISTENT) -> str | None:
-        """Why it may not be explored where this consistency is the least allowed; None: it may."""
-        return why_unfit(self.predicate, self.sample, self.consistency, min_consistency) or None
+        """Why it may not be explored, where with this consistency it may in any case; None: it
+        may."""
+        supports = self.traffic.supports() if self.consistency < min_consistency else {}
+        said = why_unfit(self.predicate, self.sample, self.consistency, supports, min_consistency)
+        return said or None
 
     def varieties(self) -> tuple[Variety, ...]:
         """Tell the ways in which its requests go, where it may not be explored because nothing

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ldfi.experiments.domain.traffic.interned import Interned, names_at
-from ldfi.lineage.blame import blame
+from ldfi.lineage.blame import FailureRecord, blame
 from ldfi.lineage.lineage import Lineage
 
 Points = frozenset[str]
@@ -36,20 +36,29 @@ class Suspected:
     """By the identity of their ``callees``, which traces of one shape share: whom they blame. So
     an hour in which everything fails costs no more than any other."""
 
-    def learn(self, lineage: Lineage, usual_support: Callable[[], Points]) -> None:
+    def learn(
+        self,
+        lineage: Lineage,
+        usual_support: Callable[[], Points],
+        record: Callable[[], FailureRecord],
+    ) -> None:
         """Take in a request that failed, and that nobody had injected into. What its class usually
-        relies on is asked for only where the shape is new."""
+        relies on, and what it has survived, is asked for only where the shape is new."""
         if not lineage.root_error:
             return  # no chain of errors that could be followed
         known = self._learned.get(id(lineage.callees))
         if known is None:
             if len(self._learned) >= REMEMBERED:
                 self._learned.clear()
-            known = lineage.callees, blame(lineage.tree, usual_support())
+            known = lineage.callees, frozenset(blame(lineage.tree, usual_support(), record()))
             self._learned[id(lineage.callees)] = known
         points = known[1]
         if 0 < len(points) <= LARGEST and (points in self.counts or len(self.counts) < KEPT):
             self.counts[points] += 1
+
+    def look_again(self) -> None:
+        """Judge every shape anew when it comes next: more is known of the class."""
+        self._learned.clear()
 
     def copy(self) -> Suspected:
         """Copy what is known: what is learned from now on is not in it."""

@@ -183,7 +183,8 @@ struct Small {
 
 impl Small {
     fn node(&self) -> Node<'_, Known> {
-        Node { id: self.id, parent: self.parent, meaning: &self.known }
+        let Small { id, parent, start, end, ref known, .. } = *self;
+        Node { id, parent, start, end, meaning: known }
     }
 }
 

@@ -3,7 +3,8 @@
 //! Python's `ldfi.lineage.recognition` says what a shape is: the number of a subtree stands for its
 //! operation and the *set* of numbers below it. It is the same here, with one difference: children
 //! are ordered by depth and not by time, so clocks that disagree cost nothing. Only plain trees are
-//! taken: every span id once, one root, everybody else's parent there, nobody who may go on alone.
+//! taken: every span id once, one root, everybody else's parent there, nobody who may go on alone,
+//! nothing that began when what it is inside of had ended.
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -29,6 +30,10 @@ pub struct Node<'a, M> {
     pub id: [u8; 8],
     /// Its parent's.
     pub parent: Option<[u8; 8]>,
+    /// When it began: nanoseconds since the epoch.
+    pub start: u64,
+    /// When it ended.
+    pub end: u64,
     /// What it means.
     pub meaning: &'a M,
 }
@@ -66,6 +71,10 @@ struct Room {
 
 /// No parent.
 const NONE: usize = usize::MAX;
+
+/// Nanoseconds by which two times of one clock may differ as they are written down
+/// (`ldfi.lineage.waiting`).
+const TICK: u64 = 1_000_000;
 
 impl<M: Meaning + Clone> Default for Shelf<M> {
     fn default() -> Self {
@@ -158,9 +167,29 @@ impl Room {
                 self.parents.push(NONE);
             }
         }
+        if (0..nodes.len()).any(|place| self.late(nodes, place)) {
+            return None;
+        }
         let leaves = self.waiting.iter().enumerate().filter(|(_, &waiting)| waiting == 0);
         self.ready.extend(leaves.map(|(place, _)| place));
         root
+    }
+
+    /// Whether something may have begun when its service had ended its part of the request.
+    fn late<M: Meaning>(&self, nodes: &[Node<M>], place: usize) -> bool {
+        let Some(node) = nodes.get(place).filter(|node| !node.meaning.serves()) else {
+            return false;
+        };
+        let mut above = self.parents.get(place).copied().unwrap_or(NONE);
+        for _ in 0..nodes.len() {
+            let Some(around) = nodes.get(above) else { return false };
+            let next = self.parents.get(above).copied().unwrap_or(NONE);
+            if around.meaning.serves() || next == NONE {
+                return around.end > around.start && node.start > around.end.saturating_add(TICK);
+            }
+            above = next;
+        }
+        false
     }
 }
 
@@ -242,6 +271,8 @@ mod tests {
             .map(|(&(id, parent, _), meaning)| Node {
                 id: [id; 8],
                 parent: (parent > 0).then_some([parent; 8]),
+                start: 1,
+                end: 2,
                 meaning,
             })
             .collect();
@@ -276,6 +307,30 @@ mod tests {
     }
 
     #[test]
+    fn what_began_too_late_makes_no_plain_tree() {
+        let meanings = [Of(1), Of(11), Of(12)];
+        let recognised = |starts: [u64; 3], end: u64| {
+            let nodes: Vec<Node<Of>> = (0_u8..)
+                .zip(starts)
+                .zip(&meanings)
+                .map(|((place, start), meaning)| Node {
+                    id: [place; 8],
+                    parent: place.checked_sub(1).map(|above| [above; 8]),
+                    start,
+                    end: if place == 0 { end } else { 9 * TICK },
+                    meaning,
+                })
+                .collect();
+            Shelf::default().recognise(&nodes).is_some()
+        };
+        assert!(recognised([0, 1, 2], TICK));
+        assert!(recognised([0, 1, 2 * TICK], TICK));
+        assert!(recognised([0, 1, 9 * TICK], 0)); // it does not say when it ended
+        assert!(!recognised([0, 1, 2 * TICK + 1], TICK));
+        assert!(!recognised([0, 3 * TICK, 3 * TICK], TICK));
+    }
+
+    #[test]
     fn calls_are_answered_by_what_serves_below_them() {
         let meanings = [Of(1), Of(11), Of(2), Of(11), Of(12)];
         let nodes: Vec<Node<Of>> = [(1, 0), (2, 1), (3, 2), (4, 1), (5, 1)]
@@ -284,6 +339,8 @@ mod tests {
             .map(|(&(id, parent), meaning): (&(u8, u8), &Of)| Node {
                 id: [id; 8],
                 parent: (parent > 0).then_some([parent; 8]),
+                start: 1,
+                end: 2,
                 meaning,
             })
             .collect();

@@ -65,6 +65,20 @@ def test_calls_side_by_side_are_no_retries(tmp_path: Path) -> None:
     assert "called again" not in reasons(gist, "api>http:GET:cards/")
 
 
+def test_ten_calls_for_ten_things_are_no_retries(tmp_path: Path) -> None:
+    # Given ten calls one after the other, as in requests that go well; and three workers' calls
+    loop = [asked("cards", 10 * i, 10 * i + 5, failed=True) for i in range(10)]
+    well = [asked("cards", 10 * i, 10 * i + 5) for i in range(10)]
+    pool = [asked("deals", 200 + 4 * i, 210 + 4 * i, failed=True) for i in range(10)]
+    down, up = [entered("/pay"), *loop, *pool], [entered("/pay"), *well]
+    gist = analysed(tmp_path, [*[down] * MANY, up]).gist
+    assert "called again" not in str(gist.red)
+    # When there are more of them than usual, they are
+    more = [*down, asked("cards", 500, 505, failed=True)]
+    gist = analysed(tmp_path, [*[more] * MANY, up]).gist
+    assert f"in {MANY} requests it was called again" in reasons(gist, "api>http:GET:cards/")
+
+
 def test_a_service_without_client_spans_is_named(tmp_path: Path) -> None:
     # Given that the span of the callee hangs directly below that of its caller
     served = Made("ratings", 0, kind=2, path="/titles", start=2, end=4)

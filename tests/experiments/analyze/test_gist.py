@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -104,6 +105,105 @@ def test_json_says_the_same() -> None:
     assert all(each["says"] in text for each in gist["classes"])
     assert {"seen", "suspected", "points", "service"} <= gist["lost"][0].keys()
     assert all(reason in text for each in gist["red"] for reason in each["reasons"])
+
+
+def request(*calls: str, lost: bool = False) -> list[Made]:
+    """A request that asks one after the other; ``name!`` fails."""
+    steps = enumerate(calls)
+    made = [asked(c.rstrip("!"), 10 * i, 10 * i + 5, failed=c[-1] == "!") for i, c in steps]
+    return [entered("/order", failed=lost), *made]
+
+
+def inside(*calls: str, lost: bool = False) -> list[Made]:
+    """The same, all of it asked by another service."""
+    made = request(*calls, lost=lost)
+    hub = Made("api", 0, host="hub", failed=lost, start=0, end=900)
+    return [made[0], hub, *(replace(each, within=1) for each in made[1:])]
+
+
+WELL = [request("pay", "ship", "mail")] * 20
+LOST = {"lost": True}
+FALLOUT = request("pay!", "mail!", **LOST)
+
+
+@pytest.mark.parametrize(
+    ("requests", "service", "lost"),
+    [
+        # The mail, always sent, also fails in requests that went well
+        (
+            [*WELL, *[request("pay", "mail!")] * 5, *[request("pay!", "mail!", **LOST)] * 3],
+            "pay",
+            3,
+        ),
+        # A tracker that is only called now and then
+        (
+            [*WELL, *[request("pay", "cart!")] * 6, *[request("pay!", "cart!", **LOST)] * 4],
+            "pay",
+            4,
+        ),
+        # Nothing is known but this request: the first that failed, whatever the names
+        ([FALLOUT], "pay", 1),
+        ([request("zeta!", "alpha!", **LOST)], "zeta", 1),
+        ([request("alpha!", "zeta!", **LOST)], "alpha", 1),
+        # One before, that the request got over; one beside, that good requests got over
+        ([request("ads!", "cart", "pay!", **LOST)], "pay", 1),
+        ([*WELL, *[request("ads!", *"abc")] * 3, request("ads!", "pay!", **LOST)], "pay", 1),
+        # A compensation that fails too, and one that does not
+        ([*WELL, *[request("pay!", "undo!", **LOST)] * 2], "pay", 2),
+        ([*WELL, request("pay!", "undo", "mail!", **LOST)], "pay", 1),
+        # What was tried again with success is not it, what was in vain is
+        ([*WELL, request("pay!", "pay", "ship!", "mail!", **LOST)], "ship", 1),
+        ([*WELL, request("pay", "ship!", "ship!", "ship!", "mail!", **LOST)], "ship", 1),
+        # What comes no more shows where the request was stopped
+        ([*WELL, request("geo!", "pay!", "mail!", **LOST)], "pay", 1),
+        # The same one service further in
+        ([*[inside("pay", "mail!")] * 5, *[inside("pay!", "mail!", **LOST)] * 3], "pay", 3),
+        ([*[inside("pay", "ship")] * 9, inside("x!", "pay!", **LOST)], "pay", 1),
+    ],
+)
+def test_fallout_shares_no_blame(
+    requests: list[list[Made]], service: str, lost: int, tmp_path: Path
+) -> None:
+    gist = analysed(tmp_path, requests).gist
+    assert (gist.lost[0].service, gist.lost[0].lost) == (service, lost)
+    assert f"{service} is suspected" in gist.headline or f"when {service} failed" in gist.headline
+    assert {each.service for each in gist.lost} <= {service, "undo", "x"}
+
+
+TEN = [f"route{'!' * bad}" for bad in [True] * 10]
+ALTOGETHER = "failed altogether in"
+OVER = "the root spans say all was well"
+
+
+@pytest.mark.parametrize(
+    ("requests", "outcomes", "headline"),
+    [
+        ([*[request("route")] * 4, *[request(*TEN)] * 4], 0, f"route {ALTOGETHER} 4 of 8"),
+        ([*[request("route")] * 4, *[request(*TEN)] * 4], 8, f"route {ALTOGETHER} 4 of 8"),
+        ([request("a!", "b", "b")], 0, f"a {ALTOGETHER} 1 of 1 request, and {OVER}"),
+        ([request("a!", "b", "b")], 1, f"a {ALTOGETHER} 1 of 1 request, and all of them went well"),
+        # What failed altogether comes first, then what failed in most requests
+        ([*[request("a!", "b")] * 2, request("b!")], 0, f"a {ALTOGETHER} 2 of 3"),
+        ([inside("b", "a!"), request("b!", "a")], 0, f"a {ALTOGETHER} 1 of 2"),
+        # Another call of the same service succeeded, asked by somebody else
+        (
+            [[*request("a"), Made("x", 1, host="c", end=9), asked("c", 60, 61, failed=True)]],
+            0,
+            f"c failed in 1 of 1 request, and {OVER}",
+        ),
+        # A retry that succeeded is nothing to speak of; what was lost is worse than any of it
+        ([request("a!", "a")], 0, "None of 1 request failed"),
+        ([*[request("a!", "b")] * 9, request("b!", lost=True)], 0, "1 of 10 requests were lost"),
+    ],
+)
+def test_what_failed_under_a_root_that_says_all_was_well_is_the_headline(
+    requests: list[list[Made]], outcomes: int, headline: str, tmp_path: Path
+) -> None:
+    gist = analysed(tmp_path, requests, [True] * outcomes if outcomes else None).gist
+    assert gist.headline.startswith(headline)
+    # And it is told as hidden where nobody wrote down what users saw
+    said = [each.says for each in gist.masked if not each.lost]
+    assert bool(said) == ("None" not in headline and not outcomes)
 
 
 Flags = list[bool]

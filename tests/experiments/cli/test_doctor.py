@@ -21,6 +21,7 @@ from ldfi.experiments.cli.diagnosis import (
     of_traces,
 )
 from ldfi.experiments.cli.probe import SLOW, Probe, of_first, of_second
+from ldfi.experiments.domain.traffic.class_traffic import WHY_ASIDE
 from ldfi.fit import hosts
 from ldfi.testing.serving import served
 from tests.kit.cli import ldfi
@@ -148,6 +149,14 @@ def test_public_hosts_that_are_called_are_named_with_the_line_to_add(
     hosts.forget()
     assert [each.advice.partition("FIT_HOSTS=")[2] for each in found] == ([named] if named else [])
     assert not ill(found)
+
+
+def test_services_whose_spans_name_no_parents_are_named() -> None:
+    lost = KNOWN | {"not_looked_at": {"currency": WHY_ASIDE["parentless"], "x": "late"}}
+    found = [e for e in of_classes([lost, KNOWN], FORECAST, 1_000.0) if e.about == "parents"]
+    assert [(each.well, each.said) for each in found] == [
+        (False, "spans of currency name no parents")
+    ]
 
 
 def test_keys_are_named_and_never_shown() -> None:

@@ -297,7 +297,7 @@ def test_a_campaign_is_complete_when_every_class_that_matters_is_explored() -> N
     assert campaign.complete(classes | {"GET /c": a_class(young, "GET /c")})
     grown = a_class(some, "GET /c")
     assert not campaign.complete(classes | {"GET /c": grown})
-    assert campaign.complete(classes | {"GET /c": replace(grown, consistency=0.5)})
+    assert campaign.complete(classes | {"GET /c": replace(grown, sample=0)})
     # Nothing at all is not complete, nor is what was asked for by name and never seen
     assert not campaign.complete({})
     named = a_campaign(Settings(min_traffic=5), "GET /a", "GET /x")

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.traffic.catalogue import DAY, EXPIRY, SWEEP, Catalogue, KnownClass
-from ldfi.experiments.domain.traffic.class_traffic import Traffic
+from ldfi.experiments.domain.traffic.class_traffic import WHY_ASIDE, Traffic
 from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.experiments.domain.traffic.shares import shares
 from ldfi.fit.predicate import Predicate
 from ldfi.lineage.lineage import Lineage
 from ldfi.testing.programs import Call, Run, Step
@@ -126,7 +127,8 @@ def test_two_services_with_the_same_predicate_have_classes_of_two_names() -> Non
 
 
 def test_why_a_class_may_not_be_explored() -> None:
-    catalogue = feed(Catalogue(), [request("ab" if i % 5 else "a") for i in range(20)])
+    catalogue = feed(Catalogue(), [request("ab" if i % 5 else "c") for i in range(20)])
+    feed(catalogue, [request("ab" if i % 5 else "a", path="/cached") for i in range(20)])
     feed(catalogue, [request("a", path="/bad", success=i == 0) for i in range(20)])
     root = span("tick", kind="server")
     feed(catalogue, [numbered(lineage(root, span("a", "tick"))) for _ in range(20)])
@@ -134,7 +136,10 @@ def test_why_a_class_may_not_be_explored() -> None:
     scattered, bad, job = (catalogue.classes[name] for name in names)
     assert scattered.unfit == ""
     assert scattered.unfit_for(0.8) is None
-    assert "80% of 20 requests, 90% are wanted" in (scattered.unfit_for(0.9) or "")
+    assert "either on a (80%) or on c (20%)" in (scattered.unfit_for(0.9) or "")
+    cached = catalogue.classes["GET /cached"]
+    assert (cached.consistency, cached.unfit_for(0.9)) == (0.8, None)
+    assert shares(cached.traffic) == {"b": 0.8}
     assert "only 1 good" in bad.unfit
     assert bad.unfit_for(0.0) == bad.unfit
     assert "no HTTP" in job.unfit
@@ -404,3 +409,19 @@ def test_what_nature_tried_is_left_out_where_a_record_does_not_say_how_calls_fai
     del written["rules"]
     # Then the traffic is left to show it again
     assert {f for _, f, _ in Traffic.from_json(written).frequent()} == {frozenset()}
+
+
+def test_a_call_in_a_trace_of_its_own_is_no_class_where_its_service_serves_requests() -> None:
+    def loose(service: str) -> Observation:
+        point = "api>http:GET:rates/all"
+        root = span("root", None, "client", service, method="GET", url="http://r/", point=point)
+        return numbered(lineage(root))
+
+    catalogue = feed(Catalogue(), [request("a") for _ in range(20)])
+    feed(catalogue, [loose("api") for _ in range(40)])
+    (known,) = catalogue.classes.values()
+    assert catalogue.dropped["no_request"] == 40
+    assert known.traffic.not_looked_at() == {"api>http:GET:rates/all": WHY_ASIDE["loose"]}
+    # Who serves nothing that is seen may be where requests begin, a browser say
+    feed(catalogue, [loose("browser") for _ in range(20)])
+    assert {each.service for each in catalogue.classes.values()} == {"api", "browser"}

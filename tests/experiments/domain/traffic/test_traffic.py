@@ -20,9 +20,10 @@ from ldfi.experiments.domain.traffic.class_traffic import (
 )
 from ldfi.experiments.domain.traffic.interned import Interned
 from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.experiments.domain.traffic.shares import share_of, shares
 from ldfi.experiments.domain.traffic.suspected import KEPT
 from ldfi.experiments.domain.traffic.topology import Topology
-from ldfi.lineage.blame import blame
+from ldfi.lineage.blame import FailureRecord, blame
 from ldfi.lineage.lineage import Lineage, learn, learn_in_full
 from ldfi.lineage.shapes import Shapes
 from ldfi.lineage.span import Trace
@@ -297,9 +298,9 @@ def test_suspects_are_bounded_and_an_outage_costs_no_tree_for_each_request(
 
     looked: list[Tree] = []
 
-    def counted(tree: Tree, usual: frozenset[str]) -> frozenset[str]:
+    def counted(tree: Tree, usual: frozenset[str], record: FailureRecord) -> tuple[str, ...]:
         looked.append(tree)
-        return blame(tree, usual)
+        return blame(tree, usual, record)
 
     monkeypatch.setattr(suspected_module, "blame", counted)
     run = failing("a")
@@ -320,3 +321,42 @@ def test_a_copy_is_the_same_and_stays_as_it_is(
     for each in after:
         copied.observe(each, now=7.0)
     assert copied.to_json() == traffic.to_json()
+
+
+def test_what_few_requests_came_by_without_is_not_shown_to_be_dispensable() -> None:
+    # Given a store that one request in ten asks, and ten asked nothing else
+    hit = lineage(span("root", kind="server"), span("cache", "root"))
+    miss = lineage(span("root", kind="server"), span("cache", "root"), span("store", "root"))
+    traffic = observed([observation(hit if n % 10 else miss, number=n) for n in range(200)])
+    called = frozenset({"cache"})
+    held = {fault.partition("@")[2] for fault in traffic.unmet(called, 10)}
+    assert held == {"store"}
+    # Of a hundred some would have, by chance; unless those that did have failed
+    assert traffic.unmet(called, 100) == frozenset()
+    assert {f.partition("@")[2] for f in traffic.unmet(called, 100, frozenset({"store"}))} == held
+    # Nobody comes by what all of them call
+    assert traffic.unmet(frozenset(), 10) >= traffic.unmet(called, 10)
+    assert (share_of(traffic, ["store"]), shares(traffic)) == (0.1, {"store": 0.1})
+    # And so it is of what nature has tried on a few
+    without = lineage(span("root", kind="server"), span("cache", "root", failed=True))
+    traffic = observed(
+        [observation(hit if n % 10 else miss, number=n) for n in range(200)]
+        + [observation(without, number=200 + n) for n in range(20)]
+    )
+    relied_on = {f for faults, failed, _ in traffic.frequent() if failed for f in faults}
+    assert "error@store" in relied_on
+
+
+def test_a_dead_dependency_that_something_stands_in_for_is_what_a_class_is_without() -> None:
+    dead = lineage(
+        span("root", kind="server"),
+        *(span("ads", "root", failed=True), span("spare", "root"), span("a", "root")),
+    )
+    traffic = observed([observation(dead, number=n) for n in range(513)])
+    assert traffic.usual_support() == {"spare", "a"}
+    kept = json.loads(json.dumps(traffic.to_json()))
+    assert Traffic.from_json(kept).usual_support() == {"spare", "a"}
+    # When it lives again, that was by chance
+    alive = lineage(span("root", kind="server"), span("ads", "root"), span("a", "root"))
+    traffic.observe(observation(alive, number=999), now=0.0)
+    assert traffic.usual_support() == {"ads", "a"}

@@ -1,0 +1,149 @@
+"""SERVER spans that have lost their parents, as old exporters write them: where they belong.
+
+Such a span says that it is the outermost of its trace, and would hide the request that it is a part
+of. Two things show that it is not: it lies in time within the request's own span, and a call is
+there that nobody has answered.
+
+- **Joined** it is under the one call that encloses it, asked for the same method, and has no
+  answer. Several such calls, or several such spans for one call: nobody knows which.
+- Else it is **parentless**: no part of the request as far as anyone can tell, and not the request.
+
+Clocks of two hosts may differ by :data:`ldfi.lineage.waiting.SKEW`; times that fit as they are go
+first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ldfi.fit.points import Point
+from ldfi.lineage.operation import Operation
+from ldfi.lineage.shared_ids import parents
+from ldfi.lineage.span import Span
+from ldfi.lineage.waiting import SKEW
+
+
+@dataclass(frozen=True, slots=True)
+class Parentless:
+    """By their places: spans that have lost their parents."""
+
+    joined: Mapping[int, int] = field(default_factory=dict)
+    """Each with the place of the call that it belongs under."""
+    apart: frozenset[int] = frozenset()
+    """Those that belong nowhere."""
+
+
+NONE = Parentless()
+
+
+def find(spans: Sequence[Span], above: Sequence[int | None]) -> Parentless:
+    """Find the spans of a trace that have lost their parents. ``above``: the place of the parent of
+    each span, None where it is not there."""
+    roots = [i for i, parent in enumerate(above) if parent is None]
+    if len(roots) < 2:
+        return NONE
+    lost = [i for i in roots if _says_outermost(spans[i]) and _is_within(i, roots, spans, SKEW)]
+    if not lost:
+        return NONE
+    answered = {above[i] for i, span in enumerate(spans) if span.operation.serves}
+    calls = [
+        i
+        for i, span in enumerate(spans)
+        if span.operation.kind == "client" and span.operation.point and i not in answered
+    ]
+    joined = _pairs(lost, calls, spans, 0)
+    left = [i for i in lost if i not in joined]
+    joined |= _pairs(left, [c for c in calls if c not in joined.values()], spans, SKEW)
+    joined = {i: call for i, call in joined.items() if _outermost(call, above) != i}
+    apart = {i for i in lost if i not in joined and _is_within(i, roots, spans, 0)}
+    return Parentless(joined, frozenset(apart)) if joined or apart else NONE
+
+
+def repaired(spans: Sequence[Span]) -> Sequence[Span]:
+    """Copy a trace with each span under its call, and without those that belong nowhere; the same
+    spans, where none has lost its parent."""
+    if not any(map(_says_outermost, spans)):
+        return spans
+    found = find(spans, parents(spans))
+    if found is NONE:
+        return spans
+    return [
+        span._replace(parent_id=spans[found.joined[i]].span_id) if i in found.joined else span
+        for i, span in enumerate(spans)
+        if i not in found.apart
+    ]
+
+
+def _says_outermost(span: Span) -> bool:
+    return span[2] is None and span[5].kind == "server"
+
+
+def _is_within(i: int, roots: Iterable[int], spans: Sequence[Span], skew: int) -> bool:
+    """Tell whether a request lies within another one, or within what is outermost of the trace."""
+    span = spans[i]
+    others = (spans[other] for other in roots if other != i)
+    return any(
+        (each.parent_id is None or each.operation.kind == "server")
+        and _length(each) > _length(span)
+        and _encloses(each, span, skew)
+        for each in others
+    )
+
+
+def _outermost(place: int, above: Sequence[int | None]) -> int:
+    """Find the outermost span that another one is inside of."""
+    for _ in above:
+        parent = above[place]
+        if parent is None:
+            break
+        place = parent
+    return place
+
+
+def _pairs(
+    lost: Iterable[int], calls: Sequence[int], spans: Sequence[Span], skew: int
+) -> dict[int, int]:
+    """Find the pairs of which each is the only one for the other."""
+    fitting = {i: [c for c in calls if _fits(spans[c], spans[i], skew)] for i in lost}
+    wanted = Counter(call for found in fitting.values() for call in found)
+    return {i: c[0] for i, c in fitting.items() if len(c) == 1 and wanted[c[0]] == 1}
+
+
+def _fits(call: Span, span: Span, skew: int) -> bool:
+    asked, served = call.operation, span.operation
+    return (
+        asked.service != served.service
+        and _encloses(call, span, skew)
+        and _same_method(asked, served)
+    )
+
+
+def _encloses(outer: Span, inner: Span, skew: int) -> bool:
+    fits = outer.start - skew <= inner.start and inner.end <= outer.end + skew
+    return fits and _length(outer) >= _length(inner)
+
+
+def _length(span: Span) -> int:
+    return span.end - span.start
+
+
+def _same_method(asked: Operation, served: Operation) -> bool:
+    """Tell whether a call asks for what was served: the method and the path, wildcards and all, or
+    else the last word of their names."""
+    point, got = Point.parse(asked.point or ""), served.features
+    wants = asked.features
+    if point.kind == "http":
+        wants = {"method": point.operation, "path": point.template or "/"}
+    if "method" not in wants or "method" not in got:
+        return _last_word(asked) == _last_word(served)
+    one, other = wants.get("path", "/").split("/"), got.get("path", "/").split("/")
+    alike = len(one) == len(other) and all(
+        a == b or "*" in (a, b) for a, b in zip(one, other, strict=True)
+    )
+    return wants["method"] == got["method"] and alike
+
+
+def _last_word(what: Operation) -> str:
+    return what.name.rpartition("/")[2].rpartition(".")[2]
