@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ldfi.lineage.evidence import doubted
 from ldfi.lineage.tree import Call, Tree
 
 
@@ -25,7 +26,7 @@ def blame(tree: Tree, base_support: Collection[str]) -> frozenset[str]:
     """
     if not tree.failed:
         return frozenset()
-    return frozenset(_suspects(tree.calls, tree.end, frozenset(base_support)))
+    return frozenset(_suspects(tree.calls, tree.end, frozenset(base_support))) or doubted(tree)
 
 
 def _suspects(calls: tuple[Call, ...], until: int, base: frozenset[str]) -> set[str]:

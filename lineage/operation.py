@@ -93,6 +93,17 @@ class Operation:
         return outcome.kind(dict(self.fields))
 
     @property
+    def doubtful(self) -> bool:
+        """Whether it did not fail, as far as is known, and something on it speaks for a failure."""
+        return self.failed is not True and outcome.doubtful(dict(self.fields))
+
+    @property
+    def may_have_thrown(self) -> bool:
+        """Whether an exception that is recorded as an event tells how it ended: only of a call,
+        or what may be one, that says it no other way. Who serves may have handled it."""
+        return self.failed is None and (self.point is not None or not self.kind)
+
+    @property
     def serves(self) -> bool:
         """Whether this is the callee's side of a call."""
         return self.kind in SERVING
@@ -108,17 +119,20 @@ def operation(
     fields: Fields,
     follows: bool = False,
 ) -> Operation:
-    """Make the operation of a span. ``exception``: an event or tag tells of an escaped
-    exception."""
+    """Make the operation of a span. ``exception``: an event tells of an exception, which counts
+    where it :attr:`~Operation.may_have_thrown`."""
     known = dict(fields)
     service = clean(service) or "unknown"
     point = naming.point_of(service, name, kind, known)
+    failed = outcome.failed(status, known, exception and (point is not None or not kind))
+    if status == outcome.STATUS_ERROR and failed is False:  # overruled, and worth a doubt
+        fields = (*fields, ("said", "ERROR"))
     features = _features(name, known)
     return Operation(
         service=service,
         name=clean(template_words(name)),
         kind=kind,
-        failed=outcome.failed(status, known, exception),
+        failed=failed,
         refused=kind == "server" and known.get("status", "").startswith("4"),
         point=None if point is None else clean(point),
         peer=clean(naming.peer_of(known)),

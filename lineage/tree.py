@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from ldfi.fit.features import Features
 from ldfi.fit.points import Point
@@ -55,6 +56,9 @@ class Call:
     """How it failed, as its caller could see: a kind of fault. Empty where it did not."""
     code: str = ""
     """Where its caller makes it: ``src/play.py:41 (start)``, as far as spans say."""
+    doubtful: bool = False
+    """It did not fail, as far as is known, and something speaks for it: a mark that is overruled,
+    or an answer that its caller cannot have waited for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -255,6 +259,7 @@ def _node(
             calls=tuple(inner),
             failure=_failure(what, callee) if failed else "",
             code=_code(what, above),
+            doubtful=not failed and not answered and _doubtful(span, answer),
         )
     ]
 
@@ -291,6 +296,25 @@ def _failed(call: Operation, answered: Operation | None) -> bool:
     if answered is not None:
         return answered.failed is True
     return "delay" in call.fired and "http:" in (call.point or "")
+
+
+def _doubtful(call: Span, answer: Span | None) -> bool:
+    """Tell whether a call that did not fail, as far as is known, may have failed all the same.
+
+    A callee that is at work for longer than its call lasted was given up, or works on behind its
+    answer. No clock is needed to see it.
+    """
+    if call.operation.doubtful:
+        return True
+    if answer is None or answer is call:
+        return False
+    took, worked = call.end - call.start, answer.end - answer.start
+    given_up = took > 0 and worked > took + WORKED_ON
+    return given_up or answer.operation.failed is True or answer.operation.doubtful
+
+
+WORKED_ON: Final = 1_000_000
+"""Nanoseconds by which a callee outlasts its call at least; clocks are that coarse."""
 
 
 def _failure(call: Operation, answered: Operation | None) -> str:

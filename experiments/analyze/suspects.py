@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ldfi.lineage.blame import blame
 from ldfi.lineage.classes import RequestClass
+from ldfi.lineage.evidence import doubted
 from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.shapes import Shape
 
@@ -19,7 +20,7 @@ def suspected(each: RequestClass) -> Iterator[tuple[Shape, tuple[str, ...]]]:
     for shape in bad:
         found = blame(shape.lineage.tree, each.expected)
         if not found:  # the error did not travel up: take what fails when users are hurt
-            found = _most_harmful(shape.lineage.failed, harm)
+            found = _most_harmful(shape.lineage.failed, harm) or doubted(shape.lineage.tree)
         yield shape, tuple(sorted(found))
 
 

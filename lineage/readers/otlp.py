@@ -198,7 +198,7 @@ def _read(service: str, wire: Iterable[Any], spans: list[Span], memory: _Memory)
             what = operation_of(key)
             if what is None:
                 what = memory.operations[key] = _operation(key, False, memory)
-            if what.failed is None and what.point:
+            if what.may_have_thrown:
                 events = raw.events
                 if events and _EXCEPTION in b"".join(events):
                     what = _operation(key, True, memory)
@@ -360,7 +360,7 @@ class _Reference:
     ) -> tuple[Meant, Meant | None]:
         with _reading:  # or two threads would get two operations that mean the same
             what = _meaning(service, name, kind, status, fields, False)
-            if what.failed is not None or not what.point:
+            if not what.may_have_thrown:
                 return (what, traits(what)), None
             thrown = _meaning(service, name, kind, status, fields, True)
             return (what, traits(what)), (thrown, traits(thrown))

@@ -114,7 +114,7 @@ def _operation(service: str, raw: Any) -> Operation:
         _code(_get(_get(raw, "status"), "code")),
     )
     what = meaning(False, fields)
-    if what.failed is not None or not what.point:
+    if not what.may_have_thrown:
         return what
     events = [_get(event, "name") for event in _list(_get(raw, "events"))]
     return meaning(True, fields) if "exception" in events else what
