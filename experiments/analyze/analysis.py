@@ -14,6 +14,7 @@ from ldfi.experiments.analyze.collect import Collected, Progress, collect
 from ldfi.experiments.analyze.reasoning import report_on
 from ldfi.experiments.analyze.report import Analysis
 from ldfi.experiments.analyze.telling import gist_of
+from ldfi.experiments.analyze.words import counted
 from ldfi.experiments.domain.traffic.placing import Placing
 from ldfi.lineage.classes import discover
 from ldfi.lineage.lineage import Lineage
@@ -84,6 +85,16 @@ def _skipped(collected: Collected) -> dict[str, int]:
 def _notes(collected: Collected, shapes: Shapes) -> Iterable[str]:
     if shapes is not collected.shapes and not len(collected.shapes) and len(collected.holed):
         yield "Every trace has gaps (spans whose parents are missing): supports may be too small."
+    if collected.timeless:
+        yield (
+            f"{counted(collected.timeless, 'span')} did not say when they began: what came first,"
+            " how long it took and what was waited for is not known of them."
+        )
+    if collected.second_parents:
+        yield (
+            f"{counted(collected.second_parents, 'span')} named more than one parent: the first is"
+            " taken, what the others waited for is not known."
+        )
     if collected.traces and not collected.outcomes:
         yield (
             "Outcomes are taken from the traces' own root spans. A status of 200 may hide an"

@@ -63,7 +63,7 @@ def _span(raw: Mapping[str, Any], processes: Mapping[str, Any]) -> Span | None:
         _fields(kind, tags),
         follows,
     )
-    end = start + _microseconds(raw.get("duration"))
+    end = start + _microseconds(raw.get("duration")) if start else 0
     return Span(trace_id, span_id, parent_id, start, end, what, _links(raw, trace_id, parent_id))
 
 

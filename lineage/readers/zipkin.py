@@ -76,7 +76,7 @@ def _span(raw: Mapping[str, Any]) -> Span | None:
         span_id,
         ids.span_id(_text(raw.get("parentId"))),
         start,
-        start + _microseconds(raw.get("duration")),
+        start + _microseconds(raw.get("duration")) if start else 0,
         operation(
             _text(_get(raw, "localEndpoint", "serviceName")) or "unknown",
             _text(raw.get("name")),
