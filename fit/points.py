@@ -145,6 +145,12 @@ def address(host: str, port: int | str | None) -> str:
     return f"{bare}:{port}" if numeric and port else bare
 
 
+def is_address(peer: str) -> bool:
+    """Tell whether a peer is known by an address alone, perhaps with its port."""
+    host = peer.rpartition(":")[0] if peer.rpartition(":")[2].isdecimal() else peer
+    return host == "localhost" or ":" in host or IPV4.fullmatch(host) is not None
+
+
 def authority(text: str) -> str:
     """Name a host as a caller does, from ``HOST`` or ``HOST:PORT``."""
     host, colon, port = text.rpartition(":")

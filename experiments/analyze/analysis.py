@@ -36,7 +36,8 @@ def analyze(
     collected = collect(paths, progress)
     shapes = collected.shapes if len(collected.shapes) else collected.holed
     points = {p for shape in shapes for p in {*shape.lineage.called, *shape.lineage.callees}}
-    names = learned_names(points)
+    callees = {p: who for shape in shapes for p, who in shape.lineage.callees.items()}
+    names = learned_names(points, callees)
     if names:
         shapes = shapes.renamed(lambda run: renamed(run, names))
     judged = [(each, report_on(each, max_size)) for each in discover(placed(shapes), class_by)]

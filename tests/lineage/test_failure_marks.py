@@ -19,6 +19,7 @@ from ldfi.lineage.readers.otlp_json import decode_json_in_python
 from ldfi.lineage.span import Span, Trace
 from ldfi.lineage.tree import Tree, build
 from tests.lineage.formats import WRITERS, Made
+from tests.lineage.native import told
 
 DOCS = Path(__file__).parents[2] / "docs" / "failure-marks.md"
 ROWS = [
@@ -48,11 +49,11 @@ def request(mark: str, answer: Made | None = None) -> list[Made]:
 
 def read(body: bytes, form: str) -> list[Span]:
     """Read a body by whatever reads its format, which must agree."""
-    spans = list((read_message if form == "otlp-protobuf" else read_json)(body).spans)
+    batch = (read_message if form == "otlp-protobuf" else read_json)(body)
     by_reference = {"otlp-protobuf": decode_in_python, "otlp-json": decode_json_in_python}
     if form in by_reference:
-        assert list(by_reference[form](body).spans) == spans
-    return spans
+        assert told(by_reference[form](body)) == told(batch)
+    return list(batch.spans)
 
 
 def tree(spans: Sequence[Span]) -> Tree:
@@ -90,8 +91,8 @@ def test_a_mark_has_its_verdict_in_each_format(mark: str, _: str, expected: str)
     assert blamed == ({point} if expected in {"failed", "doubtful"} else frozenset())
     # What says nothing leaves the word to the callee
     if expected != "doubtful":
-        told = {"failed": True, "answered": False, "silent": None}[expected]
-        assert {span.operation.failed for _, span in found.values()} == {told}
+        known = {"failed": True, "answered": False, "silent": None}[expected]
+        assert {span.operation.failed for _, span in found.values()} == {known}
 
 
 @pytest.mark.parametrize("form", WRITERS)
