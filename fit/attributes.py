@@ -25,6 +25,10 @@ OUTLIVED: Final = "fit.outlived"
 """On the span of a call that a fault was meant for and that began when its request had ended: it
 was let through, in either arm."""
 
+EXPIRED: Final = "fit.expired"
+"""On the span of a call that a fault was meant for and that began when the failure context had run
+out: it was let through, in either arm."""
+
 EXPERIMENT: Final = "fit.experiment"
 """On the first span of each service that a request under experiment enters: the experiment."""
 

@@ -121,8 +121,9 @@ def room(kinds: Collection[str], *, delay_ms: int = DEFAULT_DELAY_MS) -> int:
     return min(limits)
 
 
-def decode(keys: Keys, value: str, now: float) -> FailureContext:
-    """Verify and read a failure context. ``now`` is in Unix seconds.
+def decode(keys: Keys, value: str, now: float, *, grace: float = 0.0) -> FailureContext:
+    """Verify and read a failure context. ``now`` is in Unix seconds. ``grace``: seconds since its
+    expiry for which it is read all the same; whoever gives any has to look at ``expires``.
 
     Raises MalformedContext, ForgedContext or ExpiredContext; the MAC is checked before anything
     else is believed.
@@ -133,7 +134,7 @@ def decode(keys: Keys, value: str, now: float) -> FailureContext:
     if not keys.verify(value[: match.start("mac") - 1], match["key"], match["mac"]):
         raise ForgedContext(f"failure context of key {match['key']!r} does not verify")
     expires = int(match["expiry"])
-    if expires <= now:
+    if expires + grace <= now:
         raise ExpiredContext(f"failure context expired {now - expires:.0f} s ago")
     if expires - now > LONGEST:
         raise ExpiredContext(f"failure context is said to be good for {expires - now:.0f} s")

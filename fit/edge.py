@@ -169,13 +169,14 @@ class Edge:
         are drawn.
 
         A context expires by the wall clock, for it is read on other machines. What is left of the
-        lease is measured by the steady one, so that no jump of the wall clock prolongs it.
+        lease is measured by the steady one, so that no jump of the wall clock prolongs it. It
+        holds for longer than the lease where the rule asks for that.
         """
         of_lease, signed = self._signed
         if of_lease is not lease or len(signed) >= _REMEMBERED:
             signed = {}
             self._signed = (lease, signed)
-        expires = math.ceil(time.time() + lease.ends - steady())
+        expires = math.ceil(time.time() + max(lease.ends - steady(), rule.patience))
         if rule.draws:
             lot = f"{rule.salt}\n{device}\n{next(self._lots)}"
             return _signed(active, rule, arm, expires, lot)

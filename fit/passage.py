@@ -22,6 +22,7 @@ recorded at all, nothing is injected, unless the runtime has a witness.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
@@ -158,12 +159,12 @@ def _decide(
     value = carried.get(ENTRY)
     if active is None or value is None:
         return None
-    context = active.verify(value)
+    context = active.recognize(value)
     if context is None:
         return None
     name = site.name(active.service, *arguments)
     witness = active.witness
-    if witness is not None:
+    if witness is not None and context.expires > time.time():
         witness.on_passed(name)
     injection = context.at(name)
     if injection is None:
@@ -238,6 +239,9 @@ def _strikes(hit: _Hit) -> bool:
     span.set_attribute(attributes.POINT, hit.name)
     if request.over(span):
         span.set_attribute(attributes.OUTLIVED, True)
+        return False
+    if hit.context.expires <= time.time():
+        span.set_attribute(attributes.EXPIRED, True)
         return False
     trace_id = span.get_span_context().trace_id
     if injection.first and not _occurrences.admits(trace_id, hit.name, injection.first):

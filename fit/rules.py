@@ -33,6 +33,10 @@ from ldfi.kinds import draws
 MAX_LEASE_SECONDS: Final = 60.0
 """A longer lease is cut to this: it is how long injection may outlive the control plane."""
 
+MAX_PATIENCE_SECONDS: Final = 120.0
+"""A failure context is never asked to hold for longer: it is how long one more call may be made to
+fail after a halt."""
+
 _EXPERIMENT = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _MASK = RANGE - 1
 _MAX_VERSION = 64
@@ -47,7 +51,8 @@ class Rule:
 
     ``delay_ms``: the longest that a call may hang, whatever is drawn.
     ``members``: how many distinct devices this edge may treat, in all; None is no limit, and with
-    0 the rule claims its devices and stamps none.
+    0 the rule claims its devices and stamps none. ``patience``: seconds for which a failure
+    context holds at least, from its request's arrival; by default as long as the lease.
     """
 
     experiment: str
@@ -59,6 +64,7 @@ class Rule:
     delay_ms: int = DEFAULT_DELAY_MS
     members: int | None = None
     yields_to: tuple[Claim, ...] = ()
+    patience: float = 0.0
     claim: Claim = field(init=False, repr=False, compare=False)
     draws: bool = field(init=False, repr=False, compare=False)
     """Whether a fault's length is drawn anew for each request."""
@@ -95,6 +101,7 @@ class Rule:
             "faults": [str(fault) for fault in self.faults],
             "delay_ms": self.delay_ms,
             "members": self.members,
+            **({"patience": self.patience} if self.patience else {}),
             "yields_to": [
                 {"salt": each.salt, "treatment": each.treatment, "control": each.control}
                 for each in self.yields_to
@@ -115,6 +122,7 @@ class Rule:
             delay_ms=_read_count(data["delay_ms"], _MAX_DELAY_MS),
             members=None if data.get("members") is None else _read_count(data["members"]),
             yields_to=tuple(map(_read_claim, _typed(data.get("yields_to") or [], list))),
+            patience=_read_number(data.get("patience", 0.0), MAX_PATIENCE_SECONDS),
         )
 
 

@@ -22,6 +22,8 @@ from ldfi.kinds import FaultKind
 
 _log = logging.getLogger("fit")
 _REMEMBERED: Final = 1024
+GRACE: Final = 300.0
+"""Seconds for which a context that has run out is still told from none: its request goes on."""
 
 
 class Witness(Protocol):
@@ -55,6 +57,12 @@ class Runtime:
 
     def verify(self, value: str) -> FailureContext | None:
         """Verify once, remember, and look at the expiry every time."""
+        found = self.recognize(value)
+        return found if found is not None and found.expires > time.time() else None
+
+    def recognize(self, value: str) -> FailureContext | None:
+        """Do what :meth:`verify` does, also for a context that has run out less than
+        :data:`GRACE` seconds ago: nothing may be injected by that."""
         if len(value) > MAX_LENGTH:
             return None
         now = time.time()
@@ -62,11 +70,11 @@ class Runtime:
             found = self._verified[value]
         except KeyError:
             found = self._first_look(value, now)
-        return found if found is not None and found.expires > now else None
+        return found if found is not None and found.expires + GRACE > now else None
 
     def _first_look(self, value: str, now: float) -> FailureContext | None:
         try:
-            found = decode(self.keys, value, now)
+            found = decode(self.keys, value, now, grace=GRACE)
         except ContextError as error:
             _log.info("failure context ignored: %s", error)  # no louder: strangers may send many
             found = None

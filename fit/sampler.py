@@ -13,13 +13,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from opentelemetry import trace
+from opentelemetry import baggage, trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, SpanKind
 from opentelemetry.trace.span import TraceState
 
 from ldfi.fit import arrival, attributes, request, runtime
 from ldfi.fit.attributes import REACH
+from ldfi.fit.context import ENTRY
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.sampling import Sampler as SdkSampler
@@ -96,9 +97,10 @@ def from_argument(argument: str | None) -> SdkSampler:
 
 def _marks(parent_context: Context | None) -> dict[str, str] | None:
     """Say what the first span of a request under experiment shall carry; None for any other
-    request."""
+    request. One that goes on when its context has run out is still under experiment."""
     active = runtime.active()
-    context = active.context(parent_context) if active else None
+    value = baggage.get_baggage(ENTRY, parent_context) if active else None
+    context = active.recognize(str(value)) if active and value is not None else None
     if context is None:
         return None
     parent = trace.get_current_span(parent_context).get_span_context()

@@ -168,6 +168,7 @@ _BOTH: Final[_Table] = {
     "fired": (plain, (fit.FIRED,)),
     "would_fire": (plain, (fit.WOULD_FIRE,)),
     "let_through": (plain, (fit.LET_THROUGH,)),
+    "expired": (plain, (fit.EXPIRED,)),
     "experiment": (plain, (fit.EXPERIMENT,)),
     "arm": (plain, (fit.ARM,)),
     "reach": (plain, (fit.REACH,)),

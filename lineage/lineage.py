@@ -79,6 +79,11 @@ class Lineage:
         return any(span.operation.again for span in self.trace.spans)
 
     @property
+    def expired(self) -> bool:
+        """Whether a call of it was let through because its failure context had run out."""
+        return any(span.operation.expired for span in self.trace.spans)
+
+    @property
     def is_report(self) -> bool:
         """Whether it is no request at all, but what an injector says that it can reach, or
         telemetry that is exported."""

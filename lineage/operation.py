@@ -75,6 +75,11 @@ class Operation:
         return any(name == "again" for name, _ in self.fields)
 
     @property
+    def expired(self) -> bool:
+        """Whether a fault was meant for this call, and its failure context had run out."""
+        return any(name == "expired" for name, _ in self.fields)
+
+    @property
     def reach(self) -> str:
         """What an injector says here that it can reach (:mod:`ldfi.fit.reach`), if one does."""
         return next((value for name, value in self.fields if name == "reach"), "")

@@ -17,9 +17,9 @@ from ldfi.proof.errors import Unreadable
 from ldfi.proof.fields import Fields, text, wholes
 from ldfi.proof.statistics import LETTERS, JudgingRule, Look
 
-Overruled = Literal["bystanders", "nothing fired", "silence", "reach"]
+Overruled = Literal["bystanders", "nothing fired", "silence", "reach", "patience"]
 """Why the verdict is not what the tests say: others were hurt (*interference*); nothing fired; too
-many never reported; requests stopped reaching the point."""
+many never reported; requests stopped reaching the point; they outlasted their failure contexts."""
 
 ProofSlot = Literal["alone", "first", "second"]
 """Whether it proves by itself, or is one of two that do so together."""

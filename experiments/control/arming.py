@@ -15,7 +15,7 @@ from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.control.state import State
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.gates.guards import BYSTANDERS, objection
-from ldfi.experiments.domain.gates.waits import RENEWED
+from ldfi.experiments.domain.gates.waits import RENEWED, ServiceTimes
 from ldfi.experiments.domain.judging.bystanders import Bystanders, systems_of
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.reach import Share
@@ -24,6 +24,7 @@ from ldfi.experiments.store import experiments
 from ldfi.experiments.store.arming import Armed, Order, Refused
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry import tracing
+from ldfi.fit.poll import ARMED_WAIT_SECONDS
 from ldfi.fit.rules import Rule
 
 RETRY_SECONDS = 1.0
@@ -64,7 +65,7 @@ class Arming:
     def attempt(self, campaign: Campaign, experiment: Experiment, now: float) -> None:
         """Arm an experiment, unless a guard objects: then its class waits, or it itself does."""
         began = tracing.clock()
-        until = now + self._lease
+        until = now + self._lease + (experiment.settings.patience or 0.0)
         order = self._order(campaign, experiment, until, now)
         try:
             answer = self._state.above.arm(self._db, order, self._state.limits, now)
@@ -78,9 +79,10 @@ class Arming:
             _look_before(experiment, order.exploration.knowledge.traffic, now)
             self._state.nearby.experiments.append(experiment)
         first = experiment.purpose in {"explore", "recheck"}
-        experiment.arm(now, campaign.fdr.next_level(campaign.settings.fdr) if first else 1.0)
+        level = campaign.fdr.next_level(campaign.settings.fdr) if first else 1.0
+        experiment.arm(now, level, holds=self._holds(experiment))
         if len(self._board.armed()) == 0:
-            self._board.renew(until)
+            self._board.renew(now + self._lease)
         self._board.put(
             _rule(experiment, answer), answer.members, now, allowed=experiment.admission(now)
         )
@@ -96,6 +98,11 @@ class Arming:
             facts=replace(facts, edges=self._board.edges(now)),
             exploration=campaign.explorations.get(experiment.request_class),
         )
+
+    def _holds(self, experiment: Experiment) -> float:
+        """For how long the failure contexts of an experiment are sure to hold, in seconds."""
+        times = ServiceTimes(self._lease, 0.0, ARMED_WAIT_SECONDS)
+        return max(times.sure, experiment.settings.patience or 0.0)
 
     def disarm(self, experiment: Experiment, now: float) -> None:
         """Take down the rule of an experiment that is settling now."""
@@ -134,15 +141,16 @@ class Arming:
         self._next_renewal = now + self._lease * RENEWED
         running = [e for c in self._state.campaigns.values() for e in c.running.values()]
         kept = [each for each in running if each.active or each.state == "waiting"]
-        until = now + self._lease
+        longest = max((each.settings.patience or 0.0 for each in kept), default=0.0)
         with self._db.change(now) as change:
+            until = now + self._lease + longest
             ours = experiments.renew(change, [each.id for each in kept], until)
             experiments.close_abandoned(change)
         for experiment in kept:
             if experiment.id not in ours:  # we had stalled, and another scheduler has closed it
                 self._board.take_down(experiment.id)
                 experiment.abort("another scheduler has closed it", now)
-        self._board.renew(until)
+        self._board.renew(now + self._lease)
 
 
 def _refuse(campaign: Campaign, experiment: Experiment, refused: Refused, now: float) -> None:
@@ -177,4 +185,5 @@ def _rule(experiment: Experiment, armed: Armed) -> Rule:
         faults=experiment.faults,
         delay_ms=int(settings.delay * 1000),
         yields_to=armed.yields_to,
+        patience=settings.patience or 0.0,
     )

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, Final, Literal, Self
 
 from ldfi.experiments.domain.declared import About, Setting, settings_of
+from ldfi.fit.rules import MAX_PATIENCE_SECONDS
 from ldfi.kinds import KINDS, FaultKind, alike_of, kind_of
 
 StrategyName = Literal["smallest", "likeliest", "union"]
@@ -20,6 +21,8 @@ OnDrift = Literal["reopen", "pause", "ignore"]
 Profile = Literal["staging", "production"]
 
 _MANY: Final = 1_000_000_000
+MAX_SETTLE: Final = 300.0
+"""Seconds that late devices are waited for at most."""
 _LISTS: Final = ("kinds", "alike", "proxied")
 """The settings of several values."""
 
@@ -274,9 +277,22 @@ class Settings(Thresholds):
             "Wait for late devices",
             unit="seconds",
             ge=0,
-            le=120,
+            le=MAX_SETTLE,
         ),
     ] = 5.0
+    patience: Annotated[
+        float | None,
+        About(
+            "How long a request's failure context holds, and so how long after a halt calls may "
+            "still be made to fail",
+            "A context holds for",
+            "As long as callers go on asking.",
+            unit="seconds",
+            none="learned: as long as requests of the class last when something fails",
+            gt=0,
+            le=MAX_PATIENCE_SECONDS,
+        ),
+    ] = None
     confirm: Annotated[bool, About("Announce only what has hurt twice")] = True
     apart: Annotated[
         float,

@@ -23,8 +23,10 @@ from ldfi.experiments.elsewhere.requests import Sent
 from ldfi.experiments.elsewhere.shown import TO_SET, RunShown
 from ldfi.experiments.elsewhere.stamp import SharedKeys, Stamp
 from ldfi.experiments.pytest_plugin import calls, libraries
+from ldfi.experiments.pytest_plugin.everywhere import everywhere
 from ldfi.experiments.pytest_plugin.recorder import RELAY, Recorder, own_provider
 from ldfi.experiments.pytest_plugin.service import service_name
+from ldfi.experiments.pytest_plugin.unseen import Unseen, watched
 from ldfi.fit import clients, runtime
 from ldfi.fit.clients import fakes
 from ldfi.fit.context import ENTRY
@@ -44,8 +46,14 @@ class Armed:
     spans of services in other processes come in, if they do."""
 
     def __init__(
-        self, service: str, keys: Keys, provider: TracerProvider, elsewhere: Elsewhere | None
+        self,
+        service: str,
+        keys: Keys,
+        provider: TracerProvider,
+        elsewhere: Elsewhere | None,
+        unseen: Unseen,
     ) -> None:
+        self._unseen = unseen
         self._service = service
         self._keys = keys
         self._elsewhere = elsewhere
@@ -69,14 +77,24 @@ class Armed:
             _follow_the_application()  # now: a fixture may have set its provider
             token = otel_context.attach(baggage.set_baggage(ENTRY, stamp.context()))
             try:
-                with recorder.span("test", SpanKind.INTERNAL, {}):
+                with (
+                    recorder.span("test", SpanKind.INTERNAL, {}),
+                    everywhere(otel_context.get_current()),
+                ):
                     if self._elsewhere is not None:
                         self._elsewhere.begin(recorder.trace_id())
+                    recorder.runs = True
                     yield
             finally:
+                recorder.runs = False
                 otel_context.detach(token)
 
         return _wrapped(function, carrying)
+
+    def doubt(self) -> str:
+        """Say why what was concluded may be wrong; empty where nothing speaks for that."""
+        late = self._elsewhere.doubt() if self._elsewhere is not None else ""
+        return late or self._unseen.doubt(self.recorder)
 
     def shown(self, *, failed: bool) -> RunShown:
         """Read what the run has shown, as soon as all of it is here. ``failed``: the test did."""
@@ -131,7 +149,8 @@ def armed(elsewhere: Elsewhere | None = None) -> Iterator[Armed]:
         stack.enter_context(calls.seen())
         stack.enter_context(libraries.instrumented(provider))
         stack.enter_context(_tracing_for_fit(provider))
-        yield Armed(service, keys, provider, elsewhere)
+        unseen = stack.enter_context(watched())
+        yield Armed(service, keys, provider, elsewhere, unseen)
 
 
 def _let_go(before: Runtime | None) -> None:

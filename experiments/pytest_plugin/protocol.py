@@ -162,7 +162,7 @@ def explore_item(
                 tries.run,
                 bounds,
                 lambda: time.time() - started > bounds.time_limit,
-                elsewhere.doubt if elsewhere else lambda: "",
+                process.doubt,
                 survived,
             )
     reports = tries.reports

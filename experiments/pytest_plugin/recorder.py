@@ -59,6 +59,8 @@ class Recorder(SpanProcessor):
         self.stamp = stamp
         self.code: CodeType | None = None
         """The code of the test's own function."""
+        self.runs = False
+        """Whether the test's own function is running just now."""
         self._clock = itertools.count(1)
         self._lock = Lock()
         self._parents: dict[int, int | None] = {}
@@ -157,6 +159,10 @@ class Recorder(SpanProcessor):
         """Tell whether a call over a socket is a request of the test's own: any, where services are
         elsewhere; else one that its function itself makes."""
         return self.stamp is not None or asked_within(self.code)
+
+    def attributes(self) -> list[Mapping[str, Any]]:
+        """List what the spans of the run say."""
+        return [span.attributes or {} for _, span in self._ended.values()]
 
     def sent(self) -> list[Sent]:
         """List the test's own requests that nothing in this process answered."""

@@ -13,7 +13,7 @@ holds, and learned from what it does: one that hands requests on is none that an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -138,7 +138,13 @@ class Seams:
                 if seen is None:
                     return original(transport, request)  # type: ignore[no-any-return]
                 with self._followed(*seen, transport, request, original) as (frame, call):
-                    answer = _struck(request) if frame.answers and call.passes else None
+                    try:
+                        answer = _struck(request) if frame.answers and call.passes else None
+                    except httpx.TransportError as lost:
+                        if _worked(request, lost):
+                            with suppress(Exception):
+                                original(transport, request).close()
+                        raise
                     if answer is None or isinstance(answer, Slow):
                         with _marked(request, frame), _waited_for(answer) as slow:
                             answer = _slowed(slow, request, original(transport, request), SYNC)
@@ -159,8 +165,14 @@ class Seams:
                     return await original(transport, request)  # type: ignore[no-any-return]
                 with self._followed(*seen, transport, request, original) as (frame, call):
                     answer: Any = None
-                    if frame.answers and call.passes:
-                        answer = await _struck_async(request)
+                    try:
+                        if frame.answers and call.passes:
+                            answer = await _struck_async(request)
+                    except httpx.TransportError as lost:
+                        if _worked(request, lost):
+                            with suppress(Exception):
+                                await (await original(transport, request)).aclose()
+                        raise
                     if answer is None or isinstance(answer, Slow):
                         with _marked(request, frame), _waited_for(answer) as slow:
                             answered = await original(transport, request)
@@ -326,6 +338,16 @@ def _holds_another(transport: Any) -> bool:
         elif isinstance(value, list | tuple):
             held += value
     return any(isinstance(value, _BASES) for value in held)
+
+
+_UNHEARD: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.WriteError)
+
+
+def _worked(request: httpx.Request, lost: httpx.TransportError) -> bool:
+    """Tell whether the callee does its work although the answer is lost: what is not idempotent
+    (RFC 9110, section 9.2.2) and tried again is then done twice. Whoever was never reached does
+    none."""
+    return request.method in {"POST", "PATCH"} and not isinstance(lost, _UNHEARD)
 
 
 def _struck(request: httpx.Request) -> Any:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -73,6 +74,16 @@ class TestEdge:
         context = decode(KEYS, value, time.time())
         assert (context.experiment, context.arm) == ("e1", "treatment")
         assert context.expires <= time.time() + 11
+
+    @pytest.mark.parametrize(("seconds", "holds"), [(5.0, 40.0), (50.0, 50.0)])
+    def test_a_context_holds_for_as_long_as_the_rule_asks(
+        self, seconds: float, holds: float
+    ) -> None:
+        rule = replace(a_rule(), patience=40.0)
+        value = baggage.find(asked(Held(rule, seconds=seconds)))
+        assert value is not None
+        left = decode(KEYS, value, time.time()).expires - time.time()
+        assert holds - 1 < left <= holds + 1
 
     def test_a_jump_of_the_wall_clock_prolongs_no_lease(
         self, monkeypatch: pytest.MonkeyPatch

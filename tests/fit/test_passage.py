@@ -38,6 +38,7 @@ from ldfi.fit.clients import httpx as httpx_client
 from ldfi.fit.clients import httpx_failures
 from ldfi.fit.clients import redis as redis_client
 from ldfi.fit.clients import requests_urllib3 as urllib3_client
+from ldfi.fit.context import Arm
 from ldfi.fit.errors import InjectedFault
 from tests.fit.applications import Answering
 from tests.fit.breaking import BrokenInsideError, breaking, functions
@@ -109,6 +110,32 @@ def test_where_spans_are_not_recorded_nothing_is_injected(installed: None) -> No
             assert passage.through(_site(), silent) is None
         finally:
             context.detach(token)
+
+
+@pytest.mark.parametrize("arm", ["treatment", "control"])
+@pytest.mark.parametrize(
+    ("seconds", "fault", "marked"),
+    [
+        (-2, f"error@{POINT}", True),
+        (-200, f"error@{POINT}", True),
+        (-400, f"error@{POINT}", False),  # nobody's request goes on for so long
+        (-2, "error@api>cache:get:other", False),
+    ],
+)
+def test_a_call_that_its_context_did_not_last_for_is_let_through_and_says_so(
+    installed: None, arm: Arm, seconds: int, fault: str, marked: bool
+) -> None:
+    requests_made = Requests()
+    tracer = requests_made.provider.get_tracer("test")
+    with (
+        requests_made.request(fault, arm=arm, seconds=seconds),
+        tracer.start_as_current_span("get", kind=trace.SpanKind.CLIENT),
+    ):
+        assert not hit(requests_made)
+    (call,) = requests_made.calls()
+    assert call.attributes == ({"fit.point": POINT, "fit.expired": True} if marked else {})
+    assert requests_made.lineage().expired is marked
+    assert requests_made.lineage().fired == requests_made.lineage().would_fire == frozenset()
 
 
 def _site() -> passage.Site:

@@ -180,7 +180,7 @@ def test_a_rule_yields_even_to_what_has_ended() -> None:
 
 
 def test_a_lease_counts_from_when_it_was_asked_for() -> None:
-    rule = a_rule(members=3, yields_to=(Claim("s", 0.1, 0.2),))
+    rule = a_rule(members=3, patience=40.0, yields_to=(Claim("s", 0.1, 0.2),))
     document = {"version": "1", "lease_seconds": 10, "rules": [rule.to_json()]}
 
     lease = read_lease(document, asked_at=100.0)
@@ -220,7 +220,7 @@ WRONG: list[Any] = [
 FIELDS = ["experiment", "salt", "predicate", "treatment", "control", "faults", "delay_ms"]
 
 
-@pytest.mark.parametrize("field", [*FIELDS, "members", "yields_to"])
+@pytest.mark.parametrize("field", [*FIELDS, "members", "yields_to", "patience"])
 @pytest.mark.parametrize("value", WRONG, ids=lambda v: repr(v)[:12])
 def test_a_wrong_type_anywhere_is_refused_or_means_what_it_says(field: str, value: Any) -> None:
     data = {**a_rule().to_json(), field: value}

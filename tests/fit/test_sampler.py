@@ -89,7 +89,15 @@ def test_only_the_first_span_of_a_service_says_so(tracer: trace.Tracer) -> None:
 def test_a_context_that_does_not_verify_keeps_nothing(value: str) -> None:
     tracer = TracerProvider(sampler=fit.Sampler(ALWAYS_OFF)).get_tracer("test")
     assert not started(tracer, baggage.set_baggage("fit", value, Context()))[0]
-    assert not started(tracer, under_experiment(seconds=-1))[0]
+    assert not started(tracer, under_experiment(seconds=-400))[0]
+
+
+@pytest.mark.parametrize("inner", INNER, ids=lambda inner: inner.get_description())
+def test_a_request_that_outlasts_its_context_is_kept_to_its_end(inner: Sampler) -> None:
+    tracer = TracerProvider(sampler=fit.Sampler(inner)).get_tracer("test")
+    kept, attributes, _ = started(tracer, under_experiment(seconds=-20))
+    assert kept
+    assert attributes["fit.experiment"] == "e1"
 
 
 def test_without_a_key_nothing_is_kept() -> None:

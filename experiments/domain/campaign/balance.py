@@ -35,13 +35,14 @@ _said: Callable[[Lesson], Hashable] = attrgetter(
 class Balance:
     """``lessons``: in their order. ``hurt``: every set that ever hurt. ``judged``: what experiments
     of their own said of findings, and ``survived``: how often these were survived. ``leads``: what
-    is to be tried alone."""
+    is to be tried alone. ``patience``: seconds that failure contexts were found to have to hold."""
 
     lessons: tuple[Lesson, ...] = ()
     hurt: frozenset[Hypothesis] = frozenset()
     judged: tuple[tuple[Hypothesis, str], ...] = ()
     survived: tuple[tuple[Hypothesis, int], ...] = ()
     leads: tuple[Hypothesis, ...] = ()
+    patience: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
         """For the store."""
@@ -51,6 +52,7 @@ class Balance:
             "judged": [[sorted(faults), state] for faults, state in self.judged],
             "survived": [[sorted(faults), times] for faults, times in self.survived],
             "leads": [sorted(faults) for faults in self.leads],
+            **({"patience": self.patience} if self.patience else {}),
         }
 
     @classmethod
@@ -62,6 +64,7 @@ class Balance:
             judged=tuple((frozenset(faults), state) for faults, state in data["judged"]),
             survived=tuple((frozenset(faults), times) for faults, times in data["survived"]),
             leads=tuple(map(frozenset, data["leads"])),
+            patience=data.get("patience", 0.0),
         )
 
 

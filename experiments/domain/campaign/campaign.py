@@ -355,7 +355,7 @@ class Campaign:
             predicate=known.rule,
             hypothesis=plan.hypothesis,
             faults=faults,
-            settings=self.settings,
+            settings=exploration.settings,
             purpose=plan.purpose,
             risk=self.settings.members if known_to_hurt else risk,
             version=exploration.version,

@@ -26,6 +26,9 @@ believed, and the explorer goes over to its cautious strategy, as more faults do
 learned by rules that are no longer ours is repeated before anything else is explored. Later runs
 repeat a few more: those most that close most.
 
+Where callers went on asking when their failure contexts had run out, nothing is known either: the
+class's contexts hold for twice as long as that took from then on, and the same is tried again.
+
 Where others are hurt and the treated are not (*interference*), that says nothing: the same is tried
 once more, and left open when it comes to the same. Where that happens again and again whatever is
 tried, it is the place that is restless, and nothing new is tried there for the rest of the run.
@@ -36,7 +39,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
 from ldfi.experiments.domain.campaign.balance import Balance, carried
@@ -47,6 +50,8 @@ from ldfi.experiments.domain.campaign.lesson import INTERFERENCES, Hypothesis, L
 from ldfi.experiments.domain.campaign.suspicions import suspicions
 from ldfi.experiments.domain.judging.experiment import Purpose
 from ldfi.experiments.domain.judging.slots import Opening
+from ldfi.experiments.domain.settings import MAX_SETTLE, Settings
+from ldfi.fit.rules import MAX_PATIENCE_SECONDS
 
 FindingNews = Literal["suspected", "open", "refuted", "fixed", "superseded"]
 
@@ -116,6 +121,8 @@ class Exploration:
     _hurt_at: dict[Hypothesis, float] = field(default_factory=dict)
     """When an experiment hurt (Unix seconds)."""
     _asked: list[Hypothesis] = field(default_factory=list)
+    _patience: float = 0.0
+    """Seconds that failure contexts of this class were found to have to hold."""
 
     def __post_init__(self) -> None:
         self._asked = list(self.only)
@@ -143,6 +150,7 @@ class Exploration:
             judged=tuple(self._judged.items()),
             survived=tuple(self._survived.items()),
             leads=tuple(self._leads),
+            patience=self._patience,
         )
 
     def resume(self, balance: Balance) -> None:
@@ -151,6 +159,7 @@ class Exploration:
         self._judged = {faults: cast(FindingNews, state) for faults, state in balance.judged}
         self._survived = Counter(dict(balance.survived))
         self._leads = list(balance.leads)
+        self._patience = balance.patience
 
     def plan(self, now: float = math.inf, besides: UnderWay = frozenset()) -> Plan | None:
         """Choose the next experiment; None when nothing is left within the bounds, or what is left
@@ -238,8 +247,29 @@ class Exploration:
             or self._once_more()
         )
 
+    @property
+    def settings(self) -> Settings:
+        """Return the settings of its next experiment: contexts hold for as long as was learned, and
+        late devices are waited for by so much longer."""
+        settings = self.knowledge.settings
+        patience = settings.patience or self._patience
+        if not patience:
+            return settings
+        settle = min(settings.settle + patience, MAX_SETTLE)
+        return replace(settings, patience=patience, settle=settle)
+
+    def _longer(self, lesson: Lesson) -> bool:
+        """Have contexts hold for longer where requests outlasted them; say whether they will."""
+        before = self._patience
+        if lesson.outlasted and self.knowledge.settings.patience is None:
+            longer = max(2 * lesson.outlasted, 2 * before)
+            self._patience = min(longer, MAX_PATIENCE_SECONDS)
+        return self._patience > before
+
     def _take(self, lesson: Lesson) -> None:
         self._purposes[lesson.purpose] += 1
+        if self._longer(lesson):
+            return  # the same comes again, and has not been tried in vain
         if lesson.interference:
             self._interferences += 1
         elif lesson.succeeded is not None:

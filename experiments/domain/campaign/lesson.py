@@ -71,6 +71,9 @@ class Lesson:
     """Of a harmful one: what it leaves to a second slot."""
     degraded: bool = False
     lead: frozenset[str] = frozenset()
+    outlasted: float = 0.0
+    """Of an inconclusive one: the longest request that went on when its failure context may have
+    run out, in seconds; 0 where that is not why."""
     rules: int = RULES
     """Those by which it was drawn."""
     times: int = 1
@@ -107,6 +110,7 @@ class Lesson:
             "opening": None if self.opening is None else asdict(self.opening),
             "degraded": self.degraded,
             "lead": sorted(self.lead),
+            **({"outlasted": self.outlasted} if self.outlasted else {}),
             "rules": self.rules,
             **({"times": self.times} if self.times > 1 else {}),
             **({"proof": dict(self.proof)} if self.proof is not None else {}),
@@ -142,6 +146,7 @@ class Lesson:
             opening=Opening(**data["opening"]) if data.get("opening") else None,
             degraded=data.get("degraded", False),
             lead=frozenset(data.get("lead", ())),
+            outlasted=data.get("outlasted", 0.0),
             rules=data.get("rules", 1),
             times=data.get("times", 1),
             proof=data.get("proof"),
@@ -174,6 +179,7 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
     if experiment.verdict == "harmful":
         return _harm(experiment, usual_support, implications)
     interference = experiment.overruled == "bystanders"
+    hasty = experiment.overruled == "patience"
     return Lesson(
         injected,
         succeeded=None,
@@ -181,6 +187,7 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
         implications=implications,
         purpose=experiment.purpose,
         spread=experiment.bystanders.spread() if interference else "",
+        outlasted=max(experiment.outlasted.values(), default=0.0) if hasty else 0.0,
     )
 
 

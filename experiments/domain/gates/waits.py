@@ -38,6 +38,11 @@ class ServiceTimes:
         """For how long a failure context is sure to hold, from the request's beginning."""
         return max(0.0, self.lease * (1 - RENEWED) - 2 * self.asked)
 
+    @property
+    def sure(self) -> float:
+        """The same for judging a request: an edge that acts has a second left, under any lease."""
+        return max(1.0, self.context)
+
     def lease_for(self, delay: float) -> float:
         """Return the shortest lease under which a context outlives such a delay."""
         return (delay + 2 * self.asked) / (1 - RENEWED)

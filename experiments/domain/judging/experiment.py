@@ -158,6 +158,11 @@ class Experiment:
     """What its verdict came from, for the record."""
     overruled: Overruled | None = None
     """Why its verdict is not what the tests say, where it is not."""
+    holds: float = math.inf
+    """Seconds for which its failure contexts are sure to hold, from the request's arrival."""
+    outlasted: dict[str, float] = field(default_factory=dict)
+    """Trace of a treated request that went well → how long it took, in seconds, where its failure
+    context may have run out before its caller gave up: the fault was not there all the time."""
     cut: int = 0
     """Treated requests whose trace had a hole: neither good nor bad, whatever their device said."""
     _treated: int = 0
@@ -191,8 +196,10 @@ class Experiment:
         """Have it wait, for it may not start now; ``reason`` says why."""
         self.state, self.reason = "waiting", reason
 
-    def arm(self, now: float, level: float = 1.0) -> None:
-        """Note that it is armed: a false ``harmful`` has a chance of at most ``level``."""
+    def arm(self, now: float, level: float = 1.0, holds: float = math.inf) -> None:
+        """Note that it is armed: a false ``harmful`` has a chance of at most ``level``. ``holds``:
+        seconds that its failure contexts are sure to."""
+        self.holds = holds
         self.state, self.reason, self.armed_at, self.level = "armed", "", now, level
         self.order = Ordered(self._fresh_tests(), self.settings.settle)
 
@@ -225,6 +232,8 @@ class Experiment:
             (self.passed_by if treated else self.spared).add(outcome.device)
             return
         self.kept.add(observation)
+        if treated and outcome.success and (lineage.expired or lineage.duration >= self.holds):
+            self.outlasted[lineage.trace_id] = lineage.duration
         if treated:
             (self.good if outcome.success else self.bad).append(observation)
         elif outcome.success and self.undisturbed is None:
@@ -376,9 +385,23 @@ class Experiment:
             hurt=self.bystanders.hurt,
             silent=None if counted else silence(heard, self.settings.delta, told),
             fallen=self.reach.fallen() if told == "tolerated" else None,
+            outlasted=self._outlasted() if told == "tolerated" else None,
         )
         verdict, self.reason, self.overruled = judge(told, self.reason, context)
         return verdict
+
+    def _outlasted(self) -> str | None:
+        """Say that too many requests outlasted their contexts for *tolerated*: had they failed, it
+        would not be shown. None where it holds all the same."""
+        if not self.outlasted:
+            return None
+        if self.settings.promql is None and self.order.final(self.outlasted) == "tolerated":
+            return None
+        many = len(self.good) + len(self.bad)
+        return (
+            f"{len(self.outlasted)} of {many} treated requests went on after their failure context "
+            f"may have run out ({self.holds:.0f} s, up to {max(self.outlasted.values()):.0f} s)"
+        )
 
     def _fresh_tests(self) -> Tests:
         settings, thresholds = self.settings, self._thresholds()

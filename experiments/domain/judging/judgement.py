@@ -1,7 +1,7 @@
 """Gives the verdict of an experiment: what its tests say, given all else that is known of it.
 
-In this order: nothing fired; others were hurt; too many were silent; requests stopped reaching the
-point. The tests have seen none of it.
+In this order: nothing fired; others were hurt; requests went on when their failure context had run
+out; too many were silent; requests stopped reaching the point. The tests have seen none of it.
 
 **Harm is harm of treated devices.** When those fail who were not injected into, nobody knows why:
 a fault that opens a circuit breaker, and an outage of something else, look the same. So however
@@ -27,13 +27,14 @@ class JudgingContext(NamedTuple):
     """What is known of an experiment besides its outcomes. Each in words, None where it is not so.
 
     ``hurt``: how bystanders are. ``silent``: what was said for a verdict of the tests' own;
-    ``fallen`` matters to *tolerated* alone.
+    ``fallen`` and ``outlasted`` matter to *tolerated* alone.
     """
 
     fired: bool
     hurt: str | None
     silent: str | None
     fallen: str | None
+    outlasted: str | None = None
 
 
 class Judged(NamedTuple):
@@ -56,6 +57,8 @@ def judge(told: Verdict, reason: str, context: JudgingContext) -> Judged:
         if told == "harmful":
             return Judged("harmful", reason)
         return Judged("inconclusive", f"{reason}; this is {INTERFERENCE}", "bystanders")
+    if told == "tolerated" and context.outlasted is not None:
+        return Judged("inconclusive", context.outlasted, "patience")  # they are silent, too, so far
     if context.silent is not None:
         silent = context.silent if told != "inconclusive" else f"{reason}; {context.silent}"
         return Judged("inconclusive", silent, "silence")

@@ -10,7 +10,7 @@ earlier can come any more, or the first has come.
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Set
+from collections.abc import Collection, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -122,6 +122,13 @@ class Ordered:
     def traces(self) -> list[str]:
         """List the traces of all that was counted, in the order in which the requests began."""
         return [trace_id for _, trace_id, _, _ in self._counted]
+
+    def final(self, failing: Collection[str]) -> Verdict:
+        """Give the last verdict as it were had the requests of these traces failed."""
+        tests = self.fresh.copy()
+        for _, trace_id, treated, failed in self._counted:
+            tests.add(treated=treated, failed=failed or trace_id in failing)
+        return tests.final()
 
     def verdict(self) -> Verdict | None:
         """Give the verdict of all that was counted."""

@@ -54,6 +54,22 @@ def findings_of(db: Database) -> dict[tuple[str, ...], str]:
         return {tuple(row.faults): row.state for row in session.scalars(select(FindingRow))}
 
 
+def test_edges_and_record_know_for_how_long_contexts_hold(db: Database) -> None:
+    world = a_world(db)
+    campaign = start(world, replace(QUICK, patience=40.0))
+    world.until_armed()
+    world.step()
+    (rule,) = world.edges[0].lease.rules
+    assert rule.patience == 40.0
+    (row,) = experiments_of(db)
+    lease = world.engine.waits.lease
+    assert row.lease_until is not None
+    assert row.lease_until >= world.now - 1 + 40.0 + lease / 3
+    assert world.edges[0].lease.ends <= world.now + lease, "only contexts hold for longer"
+    (experiment,) = campaign.active()
+    assert (experiment.holds, experiment.settings.settle) == (40.0, QUICK.settle + 40.0)
+
+
 def test_a_class_knows_what_ends_minutes_after_its_requests(db: Database) -> None:
     # Given a class of requests that each send a message
     engine = Engine(db, now=0.0, outcomes="root")

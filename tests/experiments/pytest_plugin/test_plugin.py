@@ -59,6 +59,7 @@ def refused(*hosts: str) -> list[str]:
         ("test_wsgi", [refused("stock/*")]),
         ("test_server_in_a_thread", [refused("stock/*")]),
         ("test_threads", [refused("stock/*")]),
+        ("test_charged_once", [["reset@app>http:POST:payments/charges"]]),
     ],
 )
 def test_weaknesses_are_found_and_nothing_else(
@@ -79,6 +80,22 @@ def test_applications_that_trace_themselves(tracing: Session) -> None:
     }, tracing.output
     assert tracing.outcomes.pop("test_what_the_application_exports_is_its_own") == []
     assert tracing.outcomes == {test: ["failure"] for test in tracing.tests}
+
+
+def test_what_is_easily_lost_to_sight_is_found_or_said(session: Session) -> None:
+    """Never *passed*: a needed call that nobody saw would be called safe."""
+    needed = {name: test for name, test in session.tests.items() if "test_needed[" in name}
+    for name in ("pool", "map", "thread", "timer", "worker"):
+        kind = f"test_needed[by_{name if name == 'map' else f'a_{name}'}]"
+        assert session.found(kind) == [refused("stock/*")], session.output
+        needed.pop(kind)
+    assert len(needed) == 4
+    for test in needed.values():
+        assert test["verdict"] == "inconclusive"
+        assert "nothing was tried there" in test["reason"]
+    beside = [test["verdict"] for name, test in session.tests.items() if "test_optional[" in name]
+    assert beside == ["tolerated"] * 5
+    assert session.tests["test_asks_its_server_itself"]["verdict"] == "tolerated"
 
 
 def test_other_libraries_are_seen_through_their_instrumentation(session: Session) -> None:
@@ -202,7 +219,7 @@ def test_workers_find_the_same_and_report_it_together(
 ) -> None:
     folder = tmp_path_factory.mktemp("many")
 
-    spread = Session(folder, "-n", "2", "-k", "pair or param or anew or single")
+    spread = Session(folder, "-n", "2", "-k", "pair or parametrized or anew or single")
 
     assert len(spread.tests) == 5
 

@@ -41,13 +41,16 @@ class Requests:
         self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
 
     @contextmanager
-    def request(self, *faults: str, arm: Arm = "treatment", delay_ms: int = 100) -> Iterator[None]:
-        """One request under experiment, or with no ``faults`` one without a context."""
+    def request(
+        self, *faults: str, arm: Arm = "treatment", delay_ms: int = 100, seconds: int = 60
+    ) -> Iterator[None]:
+        """One request under experiment, or with no ``faults`` one without a context. ``seconds``:
+        how long that still holds."""
         self.exporter.clear()
         around = context.Context()
         if faults:
             armed = [Fault.parse(fault) for fault in faults]
-            ends = int(time.time()) + 60
+            ends = int(time.time()) + seconds
             value = encode(KEYS, "e1", arm, ends, armed, delay_ms=delay_ms)
             around = baggage.set_baggage("fit", value, around)
         token = context.attach(around)
