@@ -45,12 +45,13 @@ def decompressed(body: bytes, encoding: str) -> bytes:
     encoding that nobody here knows."""
     if encoding in {"", "identity"}:
         return body
+    damaged: tuple[type[Exception], ...] = (EOFError, OSError, zlib.error, *zstd_errors())
     try:
         if encoding == "gzip":
             return gzip.decompress(body)
         if encoding == "zstd":
             return cast(bytes, zstd().decompress(body))
-    except (EOFError, OSError, zlib.error, *zstd_errors()) as error:
+    except damaged as error:
         raise UnreadableTraces(f"the body is no {encoding}: {error}") from error
     raise UnreadableTraces(f"{encoding!r}: send gzip, zstd or nothing")
 

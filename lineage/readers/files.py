@@ -41,9 +41,11 @@ def read_file(path: Path) -> Iterator[Batch]:
 
 def read_stream(raw: IO[bytes]) -> Iterator[Batch]:
     """Read the spans of an open file that can seek. Raises UnreadableTraces."""
+    damaged: tuple[type[Exception], ...] = (EOFError, zlib.error, gzip.BadGzipFile)
+    damaged += (tarfile.TarError, *zstd_errors())
     try:
         yield from _read(raw)
-    except (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError, *zstd_errors()) as error:
+    except damaged as error:
         raise UnreadableTraces(f"the compressed data is damaged: {error}") from error
 
 
