@@ -13,13 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol, TypeVar
 
 from ldfi.fit.points import Point
 from ldfi.lineage.operation import Operation
-
-if TYPE_CHECKING:
-    from ldfi.lineage.tree import Call
 
 _BOTH: Final = frozenset({"http", "rpc"})
 _OVER: Final = {
@@ -36,7 +33,22 @@ _SAME: Final = frozenset({"http", "grpc"})
 """Protocols of outer calls that name the path: the inner call must have the same one."""
 
 
-def transports(outer: Operation, inner: Sequence[Call]) -> list[Call]:
+class Inner(Protocol):
+    """A call made within another one."""
+
+    @property
+    def point(self) -> str:
+        """Name what it reached."""
+
+    @property
+    def service(self) -> str:
+        """Name its caller."""
+
+
+_Inner = TypeVar("_Inner", bound=Inner)
+
+
+def transports(outer: Operation, inner: Sequence[_Inner]) -> list[_Inner]:
     """List those of the calls made within a CLIENT span that are the same call on the wire; none
     where it is a call of its own."""
     if outer.kind != "client" or outer.point is None or "point" in _said(outer):
