@@ -14,9 +14,10 @@ not know the callee's service name or its route. So a name is made of just that:
     api>message:send:kafka/plays           a produced message
     home>function:rank                     a decorated function
 
-Raw identifiers never reach a name: :func:`template_path` replaces them with ``*``. It is a
-heuristic, not a proof: a path segment such as ``/users/alice`` looks like a route and is kept.
-Give ``url.template`` where your paths carry such names.
+Raw identifiers never reach a name: :func:`template_path` replaces them with ``*``
+(:mod:`ldfi.fit.identifiers`). It is a heuristic, not a proof: a path segment such as
+``/users/alice`` looks like a route and is kept. Give ``url.template`` where your paths carry such
+names.
 
 Letters of all scripts stay as they are, for of a name nothing but its hash travels. They are told
 from spaces, controls and the like by ranges rather than by their properties, since Python, Go and
@@ -31,6 +32,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from string import ascii_lowercase, ascii_uppercase
 from urllib.parse import unquote
+
+from ldfi.fit.identifiers import is_identifier
 
 MAX_NAME_LENGTH = 240
 
@@ -49,25 +52,12 @@ _UNSAFE_TEMPLATE = re.compile(rf"[^A-Za-z0-9._~*{{}}$()!,;=@+/:{_LETTERS}-]+")
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 _PLACEHOLDER = re.compile(r"\{[^}/]*\}|<[^>/]*>|(?<=/):[A-Za-z_]\w*")
 IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}", re.ASCII)
-_DIGITS = re.compile(r"[0-9]")
 _DEFAULT_PORTS = frozenset({80, 443})
 _COMMENT = re.compile(r"\s*(?:/\*.*?\*/|--[^\n]*\n)", re.DOTALL)
 _VERB = re.compile(r"\s*([a-zA-Z]+)")
 _TABLE = re.compile(
     rf"\b(?:from|into|update|table|join)\s+[`\"\[]?([A-Za-z0-9_.${_LETTERS}-]+)",
     re.IGNORECASE | re.ASCII,
-)
-_IDENTIFIERS = re.compile(
-    r"""
-      [+-]?\d[\d.,:_+-]*                                        # 17, 3.14, 1-20, 2026-11-21
-    | [0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}               # uuid
-    | (?=[0-9a-f]*\d)[0-9a-f]{8,}                               # hash
-    | [A-Z0-9]{26}                                              # ulid
-    | [^@]+@[^@]+                                               # e-mail address
-    | [A-Za-z]{0,8}[-_.]?\d{3,}                                 # tt0111161, user-1234
-    | (?=(?:[^0-9]*\d){3})[\w.=-]{16,}                          # tokens
-    """,
-    re.VERBOSE | re.ASCII,
 )
 
 
@@ -155,6 +145,12 @@ def address(host: str, port: int | str | None) -> str:
     return f"{bare}:{port}" if numeric and port else bare
 
 
+def is_address(peer: str) -> bool:
+    """Tell whether a peer is known by an address alone, perhaps with its port."""
+    host = peer.rpartition(":")[0] if peer.rpartition(":")[2].isdecimal() else peer
+    return host == "localhost" or ":" in host or IPV4.fullmatch(host) is not None
+
+
 def authority(text: str) -> str:
     """Name a host as a caller does, from ``HOST`` or ``HOST:PORT``."""
     host, colon, port = text.rpartition(":")
@@ -191,12 +187,7 @@ def _template_segment_of_url(segment: str) -> str:
 def _template_segment(segment: str) -> str:
     if not segment:
         return segment
-    plain = unquote(segment)
-    if plain != segment or _IDENTIFIERS.fullmatch(plain):
-        return "*"
-    if len(plain) > 40 and _DIGITS.search(plain):
-        return "*"
-    return segment
+    return "*" if unquote(segment) != segment or is_identifier(segment) else segment
 
 
 @lru_cache(maxsize=2048)

@@ -93,6 +93,25 @@ def plain(value: str) -> str:
     return value
 
 
+def truth(value: str) -> str:
+    """Reduce a flag to ``true`` or ``false``. A message in its place, as Zipkin's ``error`` holds
+    one, is ``true``."""
+    return "false" if value.lower() in _FALSE else "true"
+
+
+_FALSE: Final = frozenset({"false", "0", "no", "none", "null", "-", ""})
+
+
+def error_word(value: str) -> str:
+    """Keep the type of an error; a message in its place is of no type that is known."""
+    return value if _ERROR_TYPE.fullmatch(value) else OTHER_ERROR
+
+
+_ERROR_TYPE = re.compile(r"[\w.$:<>-]{1,100}", re.ASCII)
+OTHER_ERROR: Final = "_OTHER"
+"""What the semantic conventions write where an error is of no known type."""
+
+
 Form = Callable[[str], str]
 Names = dict[str, tuple[str, Form]]
 _Table = dict[str, tuple[Form, tuple[str, ...]]]
@@ -105,7 +124,33 @@ _BOTH: Final[_Table] = {
     "rpc": (plain, ("rpc.system", "rpc.system.name")),
     "rpc_service": (plain, ("rpc.service",)),
     "rpc_method": (plain, ("rpc.method", "grpc.method")),
-    "rpc_status": (plain, ("rpc.grpc.status_code", "rpc.response.status_code", "grpc.status_code")),
+    "rpc_status": (
+        plain,
+        (
+            *("rpc.grpc.status_code", "rpc.response.status_code", "grpc.status_code"),
+            "rpc.connect_rpc.error_code",
+        ),
+    ),
+    # how it failed: what each of these means is said in lineage/outcome.py
+    "jsonrpc_error": (plain, ("rpc.jsonrpc.error_code",)),
+    "db_status": (plain, ("db.response.status_code", "db.cosmosdb.status_code")),
+    "said": (plain, ("otel.status_code",)),
+    "census": (plain, ("status.code",)),
+    "error": (truth, ("error",)),
+    "fault": (truth, ("fault",)),
+    "throttle": (truth, ("throttle",)),
+    "canceled": (truth, ("canceled", "cancelled")),
+    "error_type": (error_word, ("error.type", "aws.error.code")),
+    "thrown": (
+        error_word,
+        (
+            *("exception.type", "error.kind", "error.class", "exception"),
+            *("http.error_name", "grpc.error_name"),
+        ),
+    ),
+    "proxied": (plain, ("response_flags",)),
+    "answer_class": (plain, ("outcome",)),
+    "job": (plain, ("celery.state",)),
     "messaging": (plain, ("messaging.system",)),
     "destination": (
         template_words,
@@ -143,7 +188,6 @@ _ASKED: Final[_Table] = {
 _ASKING: Final[_Table] = {
     "url": (template_called_url, ("url.full", "http.url")),
     "template": (plain, ("url.template",)),
-    "error_type": (plain, ("error.type",)),
     "host": (plain, ("server.address", "net.peer.name", "peer.hostname", "http.host", "peer.ipv4")),
     "port": (plain, ("server.port", "net.peer.port", "peer.port")),
     "peer": (plain, ("peer.service", "service.peer.name")),

@@ -28,7 +28,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ldfi.lineage.evidence import failures, walk
+from ldfi.lineage.evidence import doubted, failures, walk
 from ldfi.lineage.tree import Call, Tree
 
 KNOWN: Final = 20
@@ -87,7 +87,8 @@ def blame(
                 pending.append((culprit.calls, culprit.end))
             elif culprit.point not in found or culprit.end < found[culprit.point].end:
                 found[culprit.point] = culprit
-    return tuple(call.point for call in sorted(found.values(), key=_by_end))
+    named = tuple(call.point for call in sorted(found.values(), key=_by_end))
+    return named or tuple(sorted(doubted(tree)))
 
 
 @dataclass(frozen=True, slots=True)

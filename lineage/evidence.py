@@ -137,6 +137,19 @@ def _sends(point: Point) -> bool:
     return point.kind == "message" and point.operation not in _TAKING
 
 
+def doubted(tree: Tree) -> frozenset[str]:
+    """Find the innermost calls of which it is doubtful whether they failed
+    (:mod:`ldfi.lineage.outcome`); none where any call did."""
+    calls = list(walk(tree.calls))
+    if any(call.failed for call in calls):
+        return frozenset()
+    return frozenset(
+        call.point
+        for call in calls
+        if call.doubtful and not any(inner.doubtful for inner in walk(call.calls))
+    )
+
+
 def relied_on(tree: Tree, kinds: Iterable[FaultKind] = KINDS) -> frozenset[str]:
     """List the faults (``kind@point``) that might have hurt this run, had it been good.
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from ldfi.fit.features import Features
 from ldfi.lineage import evidence
+from ldfi.lineage.exporters import exports
 from ldfi.lineage.packed import Packed
 from ldfi.lineage.recognition import MEMORY, Shelf
 from ldfi.lineage.span import Trace
@@ -93,8 +94,9 @@ class Lineage:
 
     @property
     def is_report(self) -> bool:
-        """Whether it is no request at all, but what an injector says that it can reach."""
-        return bool(self.reach) and self.spans == 1
+        """Whether it is no request at all, but what an injector says that it can reach, or
+        telemetry that is exported."""
+        return (bool(self.reach) and self.spans == 1) or exports(self.features)
 
     @property
     def lost(self) -> frozenset[str]:

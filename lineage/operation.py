@@ -8,6 +8,7 @@ for each such combination and remembered; a span is then its ids, its times and 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -20,6 +21,7 @@ from ldfi.fit.predicate import fits
 from ldfi.fit.urls import split_url
 from ldfi.lineage import naming, outcome
 from ldfi.lineage.attributes import SERVING, Fields, features_of_query
+from ldfi.lineage.exporters import exports
 from ldfi.lineage.text import clean
 
 KINDS: Final = ("", "internal", "server", "client", "producer", "consumer")
@@ -104,6 +106,17 @@ class Operation:
         return outcome.kind(dict(self.fields))
 
     @property
+    def doubtful(self) -> bool:
+        """Whether it did not fail, as far as is known, and something on it speaks for a failure."""
+        return self.failed is not True and outcome.doubtful(dict(self.fields))
+
+    @property
+    def may_have_thrown(self) -> bool:
+        """Whether an exception that is recorded as an event tells how it ended: only of a call,
+        or what may be one, that says it no other way. Who serves may have handled it."""
+        return self.failed is None and (self.point is not None or not self.kind)
+
+    @property
     def serves(self) -> bool:
         """Whether this is the callee's side of a call."""
         return self.kind in SERVING
@@ -119,17 +132,22 @@ def operation(
     fields: Fields,
     follows: bool = False,
 ) -> Operation:
-    """Make the operation of a span. ``exception``: an event or tag tells of an escaped
-    exception."""
+    """Make the operation of a span. ``exception``: an event tells of an exception, which counts
+    where it :attr:`~Operation.may_have_thrown`."""
     known = dict(fields)
     service = clean(service) or "unknown"
-    point = naming.point_of(service, name, kind, known)
+    features = _features(name, known)
+    telemetry = exports(features) and "point" not in known
+    point = None if telemetry else naming.point_of(service, name, kind, known)
+    failed = outcome.failed(status, known, exception and (point is not None or not kind))
+    if status == outcome.STATUS_ERROR and failed is False:  # overruled, and worth a doubt
+        fields = (*fields, ("said", "ERROR"))
     features = _features(name, known)
     return Operation(
         service=service,
         name=clean(template_words(name)),
         kind=kind,
-        failed=outcome.failed(status, known, exception),
+        failed=failed,
         refused=kind == "server" and known.get("status", "").startswith("4"),
         point=None if point is None else clean(point),
         peer=clean(naming.peer_of(known)),
@@ -169,7 +187,8 @@ def _route(name: str, known: dict[str, str]) -> str:
 
 
 def _features(name: str, known: dict[str, str]) -> Features:
-    method = known.get("method", "")
+    named = _NAMED.fullmatch(name)
+    method = known.get("method", "") or (named[1] if named else "")
     jsonrpc = known.get("rpc", "") == "jsonrpc"
     if "rpc_method" in known and not jsonrpc:
         # gRPC is POST /service/method on the wire, so an edge can see it
@@ -179,11 +198,13 @@ def _features(name: str, known: dict[str, str]) -> Features:
     if not method:
         return {"operation": template_words(name)}
     url = split_url(known.get("target") or known.get("url") or "")
-    path = known.get("path") or url.path or "/"
+    path, route = known.get("path") or url.path, known.get("route", "")
+    told = "/" + template_route(route or (named[2] if named else "/")).lstrip("/")
     query = features_of_query(known.get("query") or url.query)
-    asked = dict(request_features(method, path))
-    route = _routed(asked["path"], known.get("route", ""))
-    if route != asked["path"]:  # what stands in its places, no rule takes for an identifier
+    asked = dict(request_features(method, path or told))  # some say no path but what it fits
+    route = _routed(asked["path"], route) if path else asked["path"]
+    # what stands in its places, no rule takes for an identifier
+    if route != asked["path"] or (not path and "*" in told):
         asked |= {"path": route, "route": route}
     features = {**asked, **query, **_of_the_client(known)}
     if jsonrpc:
@@ -193,6 +214,10 @@ def _features(name: str, known: dict[str, str]) -> Features:
     elif "graphql_document" in known:
         features.update(features_of_query(known["graphql_document"]))
     return features
+
+
+_NAMED: Final = re.compile(r"(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) (/\S*)", re.ASCII)
+"""What a request that says nothing else is called."""
 
 
 def _routed(path: str, route: str) -> str:

@@ -1,39 +1,78 @@
 """Did a call fail? What a span says about it, in the order in which it is to be believed.
 
-In doubt a call succeeded. A success wrongly taken for a failure leaves the support and hides a
-hypothesis; a failure wrongly taken for a success only costs an experiment. Hence:
+Each way to mark a failure is read here, from the fields of :mod:`ldfi.lineage.attributes` and so
+alike in all formats. In doubt a call succeeded. A success wrongly taken for a failure leaves the
+support and hides a hypothesis; a failure wrongly taken for a success only costs an experiment.
+Hence:
 
 - a fault that fired here, of any kind but ``delay``: failed, whatever the codes say (a status 404
   or an empty body, too, for it was no answer of the dependency), unless the same span says that a
   later attempt of the client's own was let through;
-- an answer of the class 4xx is an answer: the dependency works and said no. It is no evidence of
-  what happens when the dependency is gone. Only 408, 425 and 429 speak of the dependency itself;
-- ``error.type`` or an ``exception`` event alone do not make a failure where a code or a status
-  says otherwise (an agent writes ``cancelled`` on calls that were answered with 200).
+- a **code** (of HTTP, gRPC, JSON-RPC, a proxy's flags, a database) is believed first. An answer of
+  the class 4xx is an answer: the dependency works and said no. It is no evidence of what happens
+  when the dependency is gone. Only 408, 425 and 429 speak of the dependency itself, and 444, 460
+  and 499 are no answers: nobody was there any more to take one;
+- then the span's own **status**, then the other **marks**: ``error``, a type of error, an exception
+  recorded as an event;
+- a mark that is overruled (a 504 beside the status OK), or that may mean nothing (``cancelled``,
+  which an agent writes on calls that were answered), makes a call *doubtful*. It keeps its place
+  in the support, and it is suspected in a lost request in which nothing else failed.
+
+``docs/failure-marks.md`` has the table, which is tested.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
-from ldfi.kinds import OUTLASTED
+from ldfi.kinds import GRPC_CODES, OUTLASTED
+from ldfi.lineage.attributes import OTHER_ERROR
 
 STATUS_UNSET: Final = 0
 STATUS_OK: Final = 1
 STATUS_ERROR: Final = 2
 
-_FAILING_4XX = frozenset({408, 425, 429})
-# OK, and the codes that stand for an answer of a working service.
-_GRPC_ANSWERS = frozenset(
+_UNANSWERED: Final = frozenset({408, 425, 429, 444, 460, 499})
+"""Codes of the class 4xx that are no answer of a dependency that works."""
+
+_HTTP: Final = re.compile(r"([1-5][0-9]{2})(?![0-9])", re.ASCII)
+_NO_WORD: Final = re.compile(r"[^a-z0-9]")
+_GRPC: Final = {
+    "0": "OK",
+    "ok": "OK",
+    **{str(number): name for number, name in enumerate(GRPC_CODES, start=1)},
+    **{_NO_WORD.sub("", name.lower()): name for name in GRPC_CODES},
+    "canceled": "CANCELLED",
+}
+"""However a code of gRPC is written, without what is no letter and no digit → its name."""
+
+_GRPC_ANSWERS: Final = frozenset(
     {
-        *("0", "3", "5", "6", "7", "9", "11", "16"),
-        *("ok", "invalid_argument", "not_found", "already_exists", "permission_denied"),
-        *("failed_precondition", "out_of_range", "unauthenticated"),
+        *("OK", "INVALID_ARGUMENT", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED"),
+        *("FAILED_PRECONDITION", "OUT_OF_RANGE", "UNAUTHENTICATED"),
     }
 )
+"""OK, and the codes that stand for an answer of a working service."""
 
-_GRPC_GONE = frozenset({"14", "unavailable"})
+_PROXY_FLAGS: Final = frozenset(
+    {
+        *("UT", "UF", "UO", "UH", "UC", "UR", "URX", "UPE", "UMSDR", "NR", "NC", "LR", "LH"),
+        *("DC", "DPE", "SI", "OM", "DT", "DO", "FI", "NFCF", "DF"),
+    }
+)
+"""What Envoy writes where it got no answer, or could not hand it on
+(https://www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage)."""
+
+_SQL_GONE: Final = ("08", "40", "53", "55", "57", "58", "XX", "HYT")
+_SQL_WELL: Final = ("00", "01", "02")
+_SQLSTATE: Final = re.compile(r"(?=[0-9A-Z]*[0-9])[0-9A-Z]{5}", re.ASCII)
+"""Classes of SQLSTATE: the database could not do its work; it did, and may warn. The others say
+what was wrong with the statement (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+"""
+
+_JSONRPC_ANSWERS: Final = frozenset({"-32700", "-32600", "-32601", "-32602"})
 _GONE = frozenset({"KafkaTimeoutError", "InjectedFault"})
 """Names of the exceptions that ``fit`` raises for an ``error``, besides that of redis. SQLAlchemy's
 OperationalError is not among them: it is raised for a lock that was waited for too long, too."""
@@ -44,6 +83,7 @@ _UNASKED = frozenset({"error", "refused", "reset", "empty", "truncated", "corrup
 _NOBODY_THERE = frozenset(
     {
         *("status:408", "status:429", "status:502", "status:503", "status:504"),
+        *("status:444", "status:460", "status:499"),
         *("grpc:1", "grpc:cancelled", "grpc:4", "grpc:deadline_exceeded"),
         *("grpc:8", "grpc:resource_exhausted", "grpc:unavailable"),
     }
@@ -54,11 +94,12 @@ _NOBODY_THERE = frozenset(
 def failed(status: int, fields: Mapping[str, str], exception: bool) -> bool | None:
     """Tell whether a span failed; None where it says nothing about it.
 
-    ``status`` is OpenTelemetry's (0 unset, 1 ok, 2 error); ``exception`` tells of an escaped
-    exception recorded as an event, or of an ``error`` tag.
+    ``status`` is OpenTelemetry's (0 unset, 1 ok, 2 error); ``exception`` tells of an exception
+    recorded as an event.
     """
     if _injected(fields) and "let_through" not in fields:
         return True
+    status = _status(status, fields)
     by_code = _by_code(fields)
     if by_code is not None:
         return by_code and status != STATUS_OK
@@ -66,7 +107,15 @@ def failed(status: int, fields: Mapping[str, str], exception: bool) -> bool | No
         return True
     if status == STATUS_OK:
         return False
-    return True if exception else None
+    return True if exception or _marked(fields) else None
+
+
+def doubtful(fields: Mapping[str, str]) -> bool:
+    """Tell whether something speaks for a failure of a span that is not held to have failed."""
+    said = fields.get("said", "").upper() == "ERROR" or _by_code(fields) is True
+    typed = not {fields.get("error_type", ""), fields.get("thrown", "")} <= _NO_ERROR
+    weak = fields.get("canceled") == "true" or _database(fields.get("db_status", "")) is False
+    return said or weak or typed or _marked(fields)
 
 
 def kind(fields: Mapping[str, str]) -> str:
@@ -82,20 +131,22 @@ def kind(fields: Mapping[str, str]) -> str:
     injected = _injected(fields)
     if injected:
         return "error" if "error" in injected else injected[0]
-    rpc = fields.get("rpc_status", "").lower()
+    rpc = _grpc(fields)
     if rpc and rpc not in _GRPC_ANSWERS:
-        return "error" if rpc in _GRPC_GONE else f"grpc:{rpc}"
-    status = fields.get("status", "")
-    if status.isdecimal() and int(status) >= 400:
+        return "error" if rpc == "UNAVAILABLE" else f"grpc:{rpc}"
+    status = _http(fields)
+    if status >= 400:
         return f"status:{status}"
     if fields.get("fired"):
         return "timeout"
-    exception = fields.get("error_type", "").rpartition(".")[2]
+    given = fields.get("error_type") or fields.get("thrown", "")
+    exception = given.rpartition(".")[2]
     if exception in _REFUSED:
         return "refused"
     if exception in _GONE or (exception == "ConnectionError" and "db" in fields):
         return "error"
-    return f"exception:{exception}" if exception.isidentifier() else "failed"
+    known = exception.isidentifier() and exception != OTHER_ERROR
+    return f"exception:{exception}" if known else "failed"
 
 
 def answered(kind: str) -> bool:
@@ -123,11 +174,84 @@ def _injected(fields: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(kind for kind in kinds_of(fired) if kind not in OUTLASTED) if fired else ()
 
 
+def _status(status: int, fields: Mapping[str, str]) -> int:
+    """Read OpenTelemetry's status, also where an exporter to Jaeger or Zipkin wrote it as a tag;
+    2 and above were failures in OpenCensus as well."""
+    said = fields.get("said", "").upper()
+    if status == STATUS_UNSET and said:
+        return {"ERROR": STATUS_ERROR, "OK": STATUS_OK}.get(said, STATUS_UNSET)
+    census = _GRPC.get(fields.get("census", ""), "OK")
+    return STATUS_ERROR if status == STATUS_UNSET and census not in _CENSUS_WELL else status
+
+
+_CENSUS_WELL: Final = _GRPC_ANSWERS | {"CANCELLED"}
+"""CANCELLED has the number that OpenTelemetry's OK has."""
+
+
 def _by_code(fields: Mapping[str, str]) -> bool | None:
-    rpc = fields.get("rpc_status")
+    """Tell whether a call failed by the codes that it says; None for no code."""
+    rpc = _grpc(fields)
     if rpc:
-        return rpc.lower() not in _GRPC_ANSWERS
-    code = fields.get("status", "")
-    if code.isdecimal() and code != "0":
-        return int(code) >= 500 or int(code) in _FAILING_4XX
-    return None
+        return rpc not in _GRPC_ANSWERS
+    code = _http(fields)
+    if code:
+        return code >= 500 or code in _UNANSWERED
+    jsonrpc = fields.get("jsonrpc_error", "")
+    if jsonrpc:
+        return jsonrpc.startswith("-32") and jsonrpc not in _JSONRPC_ANSWERS
+    if any(flag in _PROXY_FLAGS for flag in fields.get("proxied", "").split(",")):
+        return True
+    return True if _database(fields.get("db_status", "")) else None
+
+
+def _grpc(fields: Mapping[str, str]) -> str:
+    """Read a code of gRPC as its name; empty for none. One that nobody knows stays as it is."""
+    given = fields.get("rpc_status", "")
+    if not given:  # the conventions write the code as the error's type, too
+        word = fields.get("error_type", "") if "rpc" in fields else ""
+        return _GRPC.get(_NO_WORD.sub("", word.lower()), "")
+    number = _NUMBER.match(given)
+    if number is not None:
+        return _GRPC.get(number[1], "")  # above 16 it is one of HTTP
+    return _GRPC.get(_NO_WORD.sub("", given.rpartition(".")[2].lower()), given.lower())
+
+
+_NUMBER: Final = re.compile(r"\(?([0-9]+)", re.ASCII)
+
+
+def _http(fields: Mapping[str, str]) -> int:
+    """Read a status of HTTP; 0 for none, as proxies write where nothing came back."""
+    for field in ("status", "rpc_status", "error_type"):
+        found = _HTTP.match(fields.get(field, ""))
+        if found is not None:
+            return int(found[1])
+    return 0
+
+
+def _database(code: str) -> bool | None:
+    """Tell whether the code of a database says that it could not do its work, True, or anything
+    else that is no success, False."""
+    if not code.strip("0") or code.lower() == "ok":
+        return None
+    if _SQLSTATE.fullmatch(code):
+        return None if code.startswith(_SQL_WELL) else code.startswith(_SQL_GONE)
+    if _HTTP.fullmatch(code):
+        return None if int(code) < 400 else int(code) >= 500 or int(code) in _UNANSWERED
+    return False
+
+
+def _marked(fields: Mapping[str, str]) -> bool:
+    """Tell whether something else than a code or a status marks a failure."""
+    types = {fields.get("error_type", ""), fields.get("thrown", "")} - _NO_ERROR
+    return (
+        any(fields.get(flag) == "true" for flag in ("error", "fault", "throttle"))
+        or any(_CANCELLED.search(each) is None for each in types)
+        or fields.get("answer_class", "").upper() == "SERVER_ERROR"
+        or fields.get("job", "").upper() in {"FAILURE", "RETRY"}
+    )
+
+
+_CANCELLED: Final = re.compile(r"cancel|abort", re.IGNORECASE)
+"""What a caller writes that wanted no more: of an answer that it had, too."""
+
+_NO_ERROR: Final = frozenset({"", "none", "None", "null"})

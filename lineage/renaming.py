@@ -2,9 +2,11 @@
 
 The rules of :mod:`ldfi.fit.points` wildcard what looks like an identifier. ``/users/alice`` does
 not, and a call that never got through has no address. Seen many at once, both give themselves away:
-a place in a path that holds dozens of different words holds names, and a call without a peer is the
-same as the only one like it that has one. For display and analysis only: no edge and no client
-could know these names, so points that carry ``fit.point`` are better off.
+a place in a path that holds dozens of different words holds names; a call without a peer is the
+same as the only one like it that has one. Calls that differ by address alone went to replicas of
+one service, where that one answered, or where the full method of a procedure says which it is.
+For display and analysis only: no edge and no client could know these names, so points that carry
+``fit.point`` are better off.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ldfi.fit.points import Point
+from ldfi.fit.points import Point, is_address
 from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.shared_ids import parents
 from ldfi.lineage.span import Span, Trace
@@ -23,12 +25,15 @@ MANY = 12
 """Different words in one place of a path above which they are taken for names."""
 
 
-def learned_names(points: Iterable[str]) -> dict[str, str]:
-    """Learn names for points: from each that gets one to its learned name."""
+def learned_names(
+    points: Iterable[str], callees: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Learn names for points: from each that gets one to its learned name. ``callees``: what
+    answered at which point, where that is known."""
     given = sorted(set(points))
     parsed = {name: Point.parse(name) for name in given}
     parsed = {name: point for name, point in parsed.items() if str(point) == name}
-    wild = _with_wildcards(parsed)
+    wild = _with_one_address(_with_wildcards(parsed), callees or {})
     return {name: new for name in parsed if (new := str(_with_peer(wild[name], wild))) != name}
 
 
@@ -46,6 +51,25 @@ def _with_wildcards(parsed: Mapping[str, Point]) -> dict[str, Point]:
             if place < len(segments) and len(words[_without(point, segments, place)]) >= MANY:
                 segments[place] = "*"
                 current[name] = replace(point, template="/".join(segments))
+    return current
+
+
+def _with_one_address(parsed: Mapping[str, Point], callees: Mapping[str, str]) -> dict[str, Point]:
+    """Give replicas of one service one address, or the name that some call them by."""
+    alike: dict[Point, list[str]] = defaultdict(list)
+    for name, point in parsed.items():
+        if point.peer:
+            alike[replace(point, peer="")].append(name)
+    current = dict(parsed)
+    for bare, names in alike.items():
+        answered = {callees.get(name, "") for name in names}
+        known = answered - {""}
+        same = len(known) <= 1 if bare.kind == "rpc" else len(known) == len(answered) == 1
+        peers = {parsed[name].peer for name in names}
+        called = {peer for peer in peers if not is_address(peer)}
+        if same and len(called) <= 1 < len(peers):
+            peer = min(called or peers)
+            current.update({name: replace(parsed[name], peer=peer) for name in names})
     return current
 
 

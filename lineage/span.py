@@ -14,7 +14,8 @@ Links = tuple[tuple[str, str], ...]
 
 
 class Span(NamedTuple):
-    """One span. Times are nanoseconds since the epoch, ids lower-case hex."""
+    """One span. Times are nanoseconds since the epoch, 0 where they are not known; ids lower-case
+    hex."""
 
     trace_id: str
     span_id: str

@@ -7,7 +7,9 @@ themselves away. In one place of a path, behind the same words:
 - a support that the requests of many different words share is *common* there;
 - a support that one or two words have is *their own*;
 - a word whose requests keep relying on something of its own is no value: ``/users/me`` stays;
-- where anything is common, every other word is a value of a parameter, and stands as ``*``.
+- where anything is common, every other word is a value of a parameter, and stands as ``*``;
+- where identifiers stand already (``*``), a word that may be one of them and relies on nothing that
+  they do not is one, be there ever so few: of ten capitals drawn by lot some have no digit.
 
 So thirty resources under ``/api`` stay thirty, for each relies on something of its own. Dozens of
 static pages become one template, and nothing is lost by it: they behave alike.
@@ -17,6 +19,7 @@ What is not seen: a name that is the only one in its place. Nobody could tell it
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -79,17 +82,32 @@ def _below(before: tuple[str, ...], rows: Sequence[Row]) -> Iterator[Learned]:
 
 def _values(words: Mapping[str, Sequence[Row]]) -> frozenset[str]:
     """Name the words in one place that are values of a parameter."""
-    if len(words) < MANY:
-        return frozenset({"*"} & words.keys())
+    if len(words) < MANY and "*" not in words:
+        return frozenset()
     counts: dict[str, Counter[frozenset[str]]] = {}
     for word, rows in words.items():
         counts[word] = Counter()
         for _, supports in rows:
             counts[word].update(supports)
+    beside = {word for word in words if "*" in words and _is_beside(word, counts)}
+    if len(words) < MANY:
+        return frozenset(beside)
     spread = Counter(support for supports in counts.values() for support in supports)
     if max(spread.values()) < MANY:
-        return frozenset({"*"} & words.keys())
-    return frozenset(word for word, each in counts.items() if word == "*" or _alike(each, spread))
+        return frozenset(beside)
+    return frozenset(beside | {word for word, each in counts.items() if _alike(each, spread)})
+
+
+def _is_beside(word: str, counts: Mapping[str, Counter[frozenset[str]]]) -> bool:
+    """Tell whether a word beside identifiers is one of them."""
+    drawn = _MAY_BE_DRAWN.fullmatch(word) is not None
+    return word == "*" or (drawn and counts[word].keys() <= counts["*"].keys())
+
+
+_MAY_BE_DRAWN = re.compile(
+    r"(?=.*[A-Z])(?=.*[0-9])[A-Za-z0-9_-]{6,}|[A-Z]{8,}|[a-z]*[0-9][a-z0-9]{5,}"
+)
+"""Words that may have been drawn by lot, and of which no rule is sure."""
 
 
 def _alike(supports: Counter[frozenset[str]], spread: Mapping[frozenset[str], int]) -> bool:

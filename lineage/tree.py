@@ -17,10 +17,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from ldfi.fit.features import Features
 from ldfi.fit.points import Point
 from ldfi.lineage.attributes import SERVING
+from ldfi.lineage.exporters import exports
+from ldfi.lineage.layers import transports
 from ldfi.lineage.naming import CALLING
 from ldfi.lineage.operation import Operation, arrival_point
 from ldfi.lineage.parentless import find
@@ -57,6 +60,12 @@ class Call:
     """How it failed, as its caller could see: a kind of fault. Empty where it did not."""
     code: str = ""
     """Where its caller makes it: ``src/play.py:41 (start)``, as far as spans say."""
+    attempts: tuple[bool | None, ...] = ()
+    """Whether each of the answers that its callee recorded failed, as far as it says: several
+    where a client or a proxy that leaves no spans of its own tried again."""
+    doubtful: bool = False
+    """It did not fail, as far as is known, and something speaks for it: a mark that is overruled,
+    or an answer that its caller cannot have waited for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -225,10 +234,10 @@ def _calls(
         inner = [call for child in children for call in below.pop(child)]
         parent = links.parents.get(i)
         above = None if parent is None else spans[parent].operation
-        serving = [spans[c] for c in children if spans[c].operation.kind == "server"]
         if i in waited.until:
             inner = _until(waited.until[i], spans[i].operation.service, inner)
-        found = _node(spans[i], above, inner, serving, answered=i in waited.until)
+        below_it = [spans[c] for c in children]
+        found = _node(spans[i], above, inner, below_it, answered=i in waited.until)
         below[i] = [_detached(call) for call in found] if i in waited.detached else found
     return below
 
@@ -246,12 +255,13 @@ def _detached(call: Call) -> Call:
 
 
 def _node(
-    span: Span, above: Operation | None, inner: list[Call], serving: list[Span], answered: bool
+    span: Span, above: Operation | None, inner: list[Call], below: list[Span], answered: bool
 ) -> list[Call]:
     what = span.operation
     point, caller = what.point, what.service
+    serving = [each for each in below if each.operation.kind == "server"]
     answer = min(serving, key=_best) if serving else None
-    if point is None and what.serves and _arrives(what, above):
+    if point is None and what.serves and _arrives(what, above) and not exports(what.features):
         caller = above.service if above else "unknown"
         point, answer = arrival_point(caller, what), span
     if point is None:
@@ -260,11 +270,15 @@ def _node(
     callee = answer.operation if answer else None
     # it had answered: if it failed, it was later, or the answer said so
     failed = not answered and _failed(what, callee)
+    same = transports(what, inner) if answer is None else []
+    if same:
+        doubt = (failed or what.doubtful) and not any(call.failed for call in same)
+        return [replace(c, doubtful=c.doubtful or (doubt and c is same[-1])) for c in inner]
     return [
         Call(
             point=point,
             service=caller,
-            callee=callee.service if callee else _system(point, what),
+            callee=callee.service if callee else _system(point, what) or _elsewhere(what, below),
             route=callee.route if callee else "",
             failed=failed,
             detached=False,
@@ -275,8 +289,16 @@ def _node(
             calls=tuple(inner),
             failure=_failure(what, callee) if failed else "",
             code=_code(what, above),
+            doubtful=not failed and not answered and _doubtful(span, answer),
+            attempts=tuple(each.operation.failed for each in sorted(serving, key=_start)),
         )
     ]
+
+
+def _elsewhere(call: Operation, below: list[Span]) -> str:
+    """Name the service that was at work within a call, if it did not record how it was asked."""
+    others = {each.operation.service for each in below} - {call.service}
+    return min(others) if len(others) == 1 and call.kind == "client" else ""
 
 
 def _code(call: Operation, above: Operation | None) -> str:
@@ -313,6 +335,25 @@ def _failed(call: Operation, answered: Operation | None) -> bool:
     return "delay" in call.fired and "http:" in (call.point or "")
 
 
+def _doubtful(call: Span, answer: Span | None) -> bool:
+    """Tell whether a call that did not fail, as far as is known, may have failed all the same.
+
+    A callee that is at work for longer than its call lasted was given up, or works on behind its
+    answer. No clock is needed to see it.
+    """
+    if call.operation.doubtful:
+        return True
+    if answer is None or answer is call:
+        return False
+    took, worked = call.end - call.start, answer.end - answer.start
+    given_up = took > 0 and worked > took + WORKED_ON
+    return given_up or answer.operation.failed is True or answer.operation.doubtful
+
+
+WORKED_ON: Final = 1_000_000
+"""Nanoseconds by which a callee outlasts its call at least; clocks are that coarse."""
+
+
 def _failure(call: Operation, answered: Operation | None) -> str:
     """Say how a call failed: as its caller says, else as the callee does."""
     silent = call.failure == "failed" and answered is not None
@@ -326,6 +367,10 @@ def _arrives(what: Operation, above: Operation | None) -> bool:
     if what.kind == "consumer" and above.point is not None:
         return True
     return above.point is None and above.service != what.service
+
+
+def _start(span: Span) -> tuple[int, str]:
+    return (span.start, span.span_id)
 
 
 def _by_start(call: Call) -> tuple[int, int, str]:

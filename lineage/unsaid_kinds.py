@@ -8,7 +8,10 @@
   them is needed would never be asked.
 - A **root** is the request itself. Where its parent was never exported, the earliest is.
 
-Everything else stays as it is: work within a service. Kinds that were said are believed.
+Everything else stays as it is: work within a service. Kinds that were said are believed, but for
+those of callees that cannot be: what lies right below a CLIENT span of another service is the
+callee's side of that call, though it be called CLIENT as well (under the same name; else it is a
+call that the callee makes), or INTERNAL, which is what tracers say where nobody chose.
 """
 
 from __future__ import annotations
@@ -28,9 +31,11 @@ _STATUS: Final = {True: STATUS_ERROR, False: STATUS_OK, None: STATUS_UNSET}
 
 
 def with_kinds(spans: Sequence[Span], parents: Sequence[int | None]) -> tuple[Span, ...]:
-    """Give kinds to spans that say none. ``parents``: the place of each span's parent."""
+    """Give kinds to spans that say none, or one that cannot be. ``parents``: the place of each
+    span's parent."""
+    spans = _as_served(spans, parents)
     if all(span.operation.kind for span in spans):
-        return tuple(spans)
+        return spans
     kinds = [span.operation.kind for span in spans]
     for i, above in enumerate(parents):
         if not kinds[i] and above is not None and _elsewhere(spans[i], spans[above]):
@@ -47,6 +52,29 @@ def with_kinds(spans: Sequence[Span], parents: Sequence[int | None]) -> tuple[Sp
         span._replace(operation=_as(span.operation, kinds[i] or leading.get(i, "")))
         for i, span in enumerate(spans)
     )
+
+
+def _as_served(spans: Sequence[Span], parents: Sequence[int | None]) -> tuple[Span, ...]:
+    """Read as SERVER what lies right below a CLIENT span of another service."""
+    served = {
+        i
+        for i, above in enumerate(parents)
+        if above is not None
+        and spans[above].operation.kind == "client"
+        and spans[i].operation.kind in {"client", "internal"}
+        and _elsewhere(spans[i], spans[above])
+        and _answers(spans[i].operation, spans[above].operation)
+    }
+    if not served:
+        return tuple(spans)
+    return tuple(
+        span._replace(operation=_as(span.operation, "server")) if i in served else span
+        for i, span in enumerate(spans)
+    )
+
+
+def _answers(what: Operation, asked: Operation) -> bool:
+    return what.kind == "internal" or what.name == asked.name
 
 
 def _requests(spans: Sequence[Span], parents: Sequence[int | None]) -> list[int]:

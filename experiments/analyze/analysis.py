@@ -37,7 +37,8 @@ def analyze(
     collected = collect(paths, progress)
     shapes = collected.shapes if len(collected.shapes) else collected.holed
     points = {p for shape in shapes for p in {*shape.lineage.called, *shape.lineage.callees}}
-    names = learned_names(points)
+    callees = {p: who for shape in shapes for p, who in shape.lineage.callees.items()}
+    names = learned_names(points, callees)
     if names:
         shapes = shapes.renamed(lambda run: renamed(run, names))
     serving = {service for service, loose in collected.times if not loose}
@@ -99,6 +100,16 @@ def _notes(collected: Collected, shapes: Shapes) -> Iterable[str]:
             f"Spans of {service} name no parents in {counted(requests, 'request')}, and no single"
             " call fits: what it does there is not known. Update its exporter, or let it read the"
             " traceparent header."
+        )
+    if collected.timeless:
+        yield (
+            f"{counted(collected.timeless, 'span')} did not say when they began: what came first,"
+            " how long it took and what was waited for is not known of them."
+        )
+    if collected.second_parents:
+        yield (
+            f"{counted(collected.second_parents, 'span')} named more than one parent: the first is"
+            " taken, what the others waited for is not known."
         )
     if collected.traces and not collected.outcomes:
         yield (

@@ -90,6 +90,30 @@ def retries(shapes: Iterable[Shape]) -> Iterator[Clue]:
             )
 
 
+def tried_below(shapes: Iterable[Shape]) -> Iterator[Clue]:
+    """Find calls that their callee answered several times: something that leaves no spans, a proxy
+    or a client, tried again within one call."""
+    most, requests, failed = Counter[str](), Counter[str](), Counter[str]()
+    for shape in shapes:
+        several = [c for c in walk(shape.lineage.tree.calls) if len(c.attempts) > 1]
+        requests.update(dict.fromkeys({call.point for call in several}, shape.count))
+        for call in several:
+            most[call.point] = max(most[call.point], len(call.attempts))
+            failed[call.point] += shape.count * sum(each is True for each in call.attempts)
+    for point, times in sorted(most.items()):
+        ended = (
+            f"{failed[point]:,} of these attempts failed"
+            if failed[point]
+            else ("how these attempts ended they do not say")
+        )
+        yield Clue(
+            (point,),
+            f"in {counted(requests[point], 'request')} one call of it was answered up to {times}"
+            f" times, as if something between had tried again; {ended}",
+            "Look for retries of a proxy or a client library: they multiply load when it fails.",
+        )
+
+
 def fan_outs(shapes: Iterable[Shape], single_points: frozenset[str]) -> Iterator[Clue]:
     """Find calls made side by side of which each is needed: nothing was seen to stand in."""
     width, points = Counter[str](), defaultdict[str, set[str]](set)

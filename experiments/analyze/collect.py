@@ -11,6 +11,7 @@ from ldfi.experiments.analyze.outcomes import Told, read_outcomes
 from ldfi.lineage.assembly import Assembler
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.lineage import learn
+from ldfi.lineage.packed import Packed
 from ldfi.lineage.readers.files import read_file
 from ldfi.lineage.shapes import Shapes
 from ldfi.lineage.span import Trace
@@ -50,6 +51,22 @@ class Collected:
     """Service → requests in which they did not."""
     skipped: Counter[str] = field(default_factory=Counter)
     """What was read but could not be used, by reason."""
+    timeless: int = 0
+    """Spans that do not say when they began."""
+    second_parents: int = 0
+    """Spans that name another parent in the same trace."""
+
+    def note(self, trace: Trace) -> None:
+        """Count what a trace does not say, and what of it is not followed."""
+        spans = trace.spans
+        if isinstance(spans, Packed):
+            return  # the extension keeps only spans of which there is nothing to say
+        self.timeless += sum(not span.start for span in spans)
+        self.second_parents += sum(
+            any(there == trace.trace_id for there, _ in span.links)
+            for span in spans
+            if not span.operation.serves and span.operation.kind != "consumer"
+        )
 
 
 def collect(paths: Iterable[Path], progress: Progress | None = None) -> Collected:
@@ -69,6 +86,7 @@ def collect(paths: Iterable[Path], progress: Progress | None = None) -> Collecte
             _read(path, assembler, result, told, progress)
     _learn(assembler.flush(), result, told)
     result.outcomes = len(told)
+    result.skipped += Counter()  # what was never counted is not shown
     result.skipped.update({f"{reason} span": n for reason, n in assembler.dropped.items() if n})
     kept = result.skipped.pop("kept", 0)
     duplicates = result.spans - kept - assembler.dropped.total()
@@ -118,12 +136,14 @@ def _learn(traces: Iterable[Trace], result: Collected, told: dict[str, Told]) ->
             result.skipped["trace without a root"] += 1
             continue
         if run.is_report:
+            result.skipped["request that exports telemetry"] += not run.reach
             continue
         times = result.times[run.service, run.loose]
         if len(times) < OPEN_TRACES:
             times.append((run.start, run.start + round(run.duration * 1e9)))
         result.rejoined.update(run.rejoined)
         result.parentless.update(run.parentless)
+        result.note(trace)
         if run.strangers:
             result.skipped["span of another request in the same trace"] += run.strangers
         outcome = told.get(run.trace_id, Told(None, frozenset()))

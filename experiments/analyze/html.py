@@ -80,7 +80,7 @@ def _lost(gist: Gist) -> Iterable[str]:
         items.append(f"nothing says why: {gist.unexplained:,}")
     yield from _card(
         "Requests lost, by service",
-        "Seen (solid): nothing else failed. Suspected (dashed): something else did.",
+        "Seen (solid): nothing else failed. Suspected (dashed): something else did, or in doubt.",
         items,
     )
 

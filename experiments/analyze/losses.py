@@ -11,6 +11,7 @@ from ldfi.experiments.analyze.names import Names, means
 from ldfi.experiments.analyze.suspects import broken, suspected
 from ldfi.experiments.analyze.words import counted, listed
 from ldfi.lineage.classes import RequestClass
+from ldfi.lineage.evidence import doubted
 from ldfi.lineage.shapes import Shape
 
 
@@ -23,7 +24,7 @@ class Loss:
     """Services to blame, each with the point at which; or the services of which only the outcomes
     say that they were made to fail. None where nothing says why."""
     seen: bool
-    """Only one service is to blame, and nothing else failed."""
+    """Only one service is to blame, it failed for certain, and nothing else did."""
 
     @property
     def services(self) -> frozenset[str]:
@@ -50,7 +51,8 @@ def _loss(shape: Shape, points: tuple[str, ...], names: Names) -> Loss:
     services = set(map(names.service, points))
     beside = {names.service(point) for point in broken(shape.lineage)} - services
     agreed = not told or any(means(name, service) for name in told for service in services)
-    seen = len(services) == 1 and not beside and agreed
+    certain = not doubted(shape.lineage.tree)
+    seen = len(services) == 1 and not beside and agreed and certain
     return Loss(shape, tuple((names.service(point), point) for point in points), seen)
 
 

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ldfi.fit.points import IPV4, Point
+from ldfi.fit.points import Point, is_address
 from ldfi.lineage.lineage import Lineage
 
 _K = TypeVar("_K")
 _SEPARATORS = "-._"
+_SYSTEMS = {"db": "database", "message": "broker"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +52,13 @@ class Names:
             or self.answers.get((read.peer, read.template))
             or self.peers.get(read.peer)
         )
-        if known:
+        if known and not is_address(known):
             return known
         if not read.peer:
             return f"{read.caller}'s {read.operation}"
-        host = read.peer.partition(":")[0]
-        return f"the service at {read.peer}" if IPV4.fullmatch(host) else host
+        if is_address(read.peer):
+            return f"the {_SYSTEMS.get(read.kind, 'service')} at {read.peer}"
+        return read.peer.partition(":")[0]
 
     def call(self, point: str) -> str:
         """Say ``api → ratings: GET /titles/*``; what is no point of ours stays as it is."""

@@ -75,7 +75,9 @@ def _lost(found: Iterable[Loss], names: Names) -> dict[str, tuple[int, str]]:
 
 def _said(seen: int, beside: int, told: int) -> str:
     parts = [f"{counted(seen, 'request')} lost when it failed and nothing else did"] * (seen > 0)
-    parts += [f"{counted(beside, 'request')} lost when it failed beside others"] * (beside > 0)
+    parts += [
+        f"{counted(beside, 'request')} lost when it failed beside others, or may have failed"
+    ] * (beside > 0)
     if told:
         parts.append(
             f"{counted(told, 'request')} lost when it was made to fail, as the outcomes tell;"

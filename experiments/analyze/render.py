@@ -17,7 +17,7 @@ SHOWN = 8
 FIRST = 3
 """Lines of one kind among the first ten."""
 
-SEEN = "seen: nothing else failed; suspected: something else did"
+SEEN = "seen: nothing else failed; suspected: something else did, or in doubt"
 
 
 def render(analysis: Analysis, console: Console) -> None:

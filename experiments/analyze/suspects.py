@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ldfi.lineage.blame import FailureRecord, blame
 from ldfi.lineage.classes import CONSISTENT, RequestClass
-from ldfi.lineage.evidence import in_order
+from ldfi.lineage.evidence import doubted, in_order
 from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.shapes import Shape
 
@@ -25,7 +25,8 @@ def suspected(each: RequestClass) -> Iterator[tuple[Shape, tuple[str, ...]]]:
         found = blame(tree, usual, record)
         if not found:  # the error did not travel up: take what fails when users are hurt
             worst = _most_harmful(shape.lineage.failed, harm)
-            found = tuple(point for point in in_order(tree) if point in worst)
+            named = tuple(point for point in in_order(tree) if point in worst)
+            found = named or tuple(sorted(doubted(tree)))
         yield shape, found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from ldfi.experiments.analyze.clues import Clue, fan_outs, is_probe, probes, retries
+from ldfi.experiments.analyze.clues import Clue, fan_outs, is_probe, probes, retries, tried_below
 from ldfi.experiments.analyze.gist import (
     ClassLine,
     Gist,
@@ -110,6 +110,7 @@ def _clues(judged: Judged, gaps: Iterable[Shape]) -> Iterable[Clue]:
         singles = frozenset(fault.partition("@")[2] for fault in report.single_points)
         yield from probes(each, singles)
     yield from retries(shape for each, _ in judged for shape in each.shapes)
+    yield from tried_below(shape for each, _ in judged for shape in each.shapes)
     yield from silent((each for each, _ in judged), gaps)
     for each, report in judged:
         if not is_probe(each):

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from ldfi.experiments.api.problems import Problem
+from ldfi.lineage.errors import UnreadableTraces
+from ldfi.lineage.readers import compressed
 from ldfi.lineage.readers.otlp_spans import count_spans
 
 MAX_BODY: Final = 16 * 1024 * 1024
@@ -59,23 +61,50 @@ def unzipped(body: bytes, encoding: str) -> bytes:
     """Unzip a body, if it is zipped. Raises Problem 400, 413 or 415."""
     if encoding in {"", "identity"}:
         return body
-    if encoding != "gzip":
-        raise Problem(415, "unsupported-encoding", f"{encoding!r}: send gzip or nothing")
     most = min(MAX_BODY, max(SMALL, RATIO * len(body)))
+    if encoding == "gzip":
+        plain, ended = _gunzipped(body, most)
+    elif encoding == "zstd":
+        plain, ended = _unzstd(body, most)
+    else:
+        raise Problem(415, "unsupported-encoding", f"{encoding!r}: send gzip, zstd or nothing")
+    if not ended:
+        raise Problem(400, f"unreadable-{encoding}", f"the body in {encoding} was cut short")
+    return plain
+
+
+def _gunzipped(body: bytes, most: int) -> tuple[bytes, bool]:
+    """Unzip a body, and tell whether it was whole."""
     unzip = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     try:
         plain = unzip.decompress(body, most)
     except zlib.error as error:
         raise Problem(400, "unreadable-gzip", f"the body is no gzip: {error}") from error
     if unzip.unconsumed_tail:
-        raise Problem(
-            413,
-            "too-large",
-            f"unzipped, a body may have {MAX_BODY} bytes, and {RATIO} times what was sent",
-        )
-    if not unzip.eof:
-        raise Problem(400, "unreadable-gzip", "the gzipped body was cut short")
-    return plain
+        raise _too_large()
+    return plain, unzip.eof
+
+
+def _unzstd(body: bytes, most: int) -> tuple[bytes, bool]:
+    """Do the same with zstd."""
+    try:
+        zstd = compressed.zstd()
+    except UnreadableTraces as error:
+        raise Problem(415, "unsupported-encoding", error.reason) from error
+    options = {zstd.DecompressionParameter.window_log_max: compressed.WINDOW_LOG}
+    unzip = zstd.ZstdDecompressor(options=options)
+    try:
+        plain: bytes = unzip.decompress(body, max_length=most)
+    except zstd.ZstdError as error:
+        raise Problem(400, "unreadable-zstd", f"the body is no zstd: {error}") from error
+    if not unzip.eof and not unzip.needs_input:
+        raise _too_large()
+    return plain, unzip.eof
+
+
+def _too_large() -> Problem:
+    detail = f"unzipped, a body may have {MAX_BODY} bytes, and {RATIO} times what was sent"
+    return Problem(413, "too-large", detail)
 
 
 def check_count(body: bytes, *, as_json: bool) -> None:

@@ -72,7 +72,7 @@ _JSON_TRACES = {
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _OTLP = {
     "required": True,
-    "description": "An ExportTraceServiceRequest; `Content-Encoding: gzip` is understood.",
+    "description": "An ExportTraceServiceRequest; `Content-Encoding` may be gzip or zstd.",
     "content": {
         "application/x-protobuf": _BINARY,
         "application/json": {"schema": {"type": "object"}, "example": _JSON_TRACES},
@@ -101,7 +101,7 @@ _ACCEPTED = {
     responses={200: _ACCEPTED, 415: {}},
 )
 async def receive_traces(request: Request, _caller: Ingest) -> Response:
-    """Take in spans as OTLP over HTTP: protobuf or JSON, plain or gzipped; answers with partial
+    """Take in spans as OTLP over HTTP: protobuf or JSON, plain or compressed; answers with partial
     success."""
     body, encoding = await request.body(), request.headers.get("content-encoding", "")
     kind = request.headers.get("content-type", "").partition(";")[0].strip()

@@ -47,6 +47,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "bad-request": Kind(400, "The request cannot be read: it breaks the rules of HTTP."),
     "unreadable-traces": Kind(400, "The body cannot be decoded as traces in OTLP."),
     "unreadable-gzip": Kind(400, "The body is said to be gzip but cannot be unzipped."),
+    "unreadable-zstd": Kind(400, "The body is said to be zstd but cannot be unzipped."),
     "invalid-idempotency-key": Kind(
         400, "The Idempotency-Key header is empty, too long, or has characters it may not have."
     ),

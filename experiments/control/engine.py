@@ -242,8 +242,8 @@ class Engine:
         lineage = learn(trace)
         if lineage is not None and lineage.reach:
             self.receive_report(lineage.reach, now)
-            if lineage.is_report:
-                return
+        if lineage is not None and lineage.is_report:
+            return
         if lineage is not None:
             self.vitals.observe(lineage, now if trace.heard is None else trace.heard)
         if lineage is not None and self.replays.take(lineage, now):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import hmac
 import socket
 import threading
-import zlib
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,6 +17,7 @@ from ldfi.experiments.elsewhere.bodies import body_of
 from ldfi.experiments.elsewhere.over_grpc import OverGrpc
 from ldfi.experiments.errors import Invalid
 from ldfi.lineage.errors import UnreadableTraces
+from ldfi.lineage.readers.compressed import decompressed
 from ldfi.lineage.readers.otlp import decode_protobuf
 from ldfi.lineage.readers.otlp_json import decode_json
 from ldfi.lineage.span import Span
@@ -76,9 +75,9 @@ class Receiver:
             self.counts["refused"] += 1
             return 401
         try:
-            plain = gzip.decompress(body) if encoding == "gzip" else body
+            plain = decompressed(body, encoding)
             batch = decode_json(plain) if kind == _JSON else decode_protobuf(plain)
-        except (UnreadableTraces, OSError, EOFError, zlib.error):
+        except UnreadableTraces:
             self.counts["unreadable"] += 1
             return 400
         self._take(list(batch.spans))

@@ -7,7 +7,6 @@ whole; of the others' a trace is taken to be whole when it has not grown for som
 from __future__ import annotations
 
 import asyncio
-import gzip
 import threading
 import time
 from collections import defaultdict
@@ -24,6 +23,7 @@ from ldfi.experiments.scenarios.reproduction import Attempt
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.lineage import learn_in_full
 from ldfi.lineage.outline import Outline, outline
+from ldfi.lineage.readers.compressed import decompressed
 from ldfi.lineage.readers.jaeger import read_trace
 from ldfi.lineage.readers.otlp import decode_protobuf
 from ldfi.lineage.readers.otlp_json import decode_json
@@ -126,9 +126,9 @@ class SpanListener:
     def receive(self, kind: str, encoding: str, body: bytes) -> bool:
         """Take in one export; False where it cannot be read."""
         try:
-            plain = gzip.decompress(body) if encoding == "gzip" else body
+            plain = decompressed(body, encoding)
             batch = decode_json(plain) if kind == "application/json" else decode_protobuf(plain)
-        except (UnreadableTraces, OSError, EOFError):
+        except UnreadableTraces:
             return False
         with self._lock:
             for span in batch.spans:

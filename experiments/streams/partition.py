@@ -245,8 +245,8 @@ class PartitionWork:
         lineage = learn(trace)
         if lineage is not None and lineage.reach:
             self.reports.append((trace.trace_id, lineage.reach))
-            if lineage.is_report:
-                return
+        if lineage is not None and lineage.is_report:
+            return
         if lineage is not None and lineage.experiment.startswith(PREFIX):
             self._take_replayed(lineage)
             return

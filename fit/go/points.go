@@ -22,15 +22,6 @@ var (
 	placeholder    = regexp.MustCompile(`\{[^}/]*\}|<[^>/]*>|(/):[A-Za-z_][\p{L}\p{N}_]*`)
 	ipv4           = regexp.MustCompile(`^\d{1,3}(\.\d{1,3}){3}$`)
 	escape         = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
-	identifier     = regexp.MustCompile(`^(?:` + strings.Join([]string{
-		`[+-]?\d[\d.,:_+-]*`,                          // 17, 3.14, 1-20, 2026-11-21
-		`[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}`, // uuid
-		`[A-Z0-9]{26}`,                                // ulid
-		`[^@]+@[^@]+`,                                 // e-mail address
-		`[A-Za-z]{0,8}[-_.]?\d{3,}`,                   // tt0111161, user-1234
-	}, "|") + `)$`)
-	hexadecimal = regexp.MustCompile(`^[0-9a-f]{8,}$`)
-	token       = regexp.MustCompile(`^[\w.=-]{16,}$`)
 )
 
 // PointHash makes eight characters that stand for a point's name: SHA-256, first 48 bits, base64url.
@@ -165,20 +156,6 @@ func templated(path string, isIdentifier func(string) bool) string {
 		return "/"
 	}
 	return path
-}
-
-func isIdentifier(segment string) bool {
-	if escape.MatchString(segment) || identifier.MatchString(segment) {
-		return true
-	}
-	digits := 0
-	for i := range len(segment) {
-		if segment[i] >= '0' && segment[i] <= '9' {
-			digits++
-		}
-	}
-	return digits >= 1 && (utf8.RuneCountInString(segment) > 40 || hexadecimal.MatchString(segment)) ||
-		digits >= 3 && token.MatchString(segment)
 }
 
 func isASCII(text string) bool {

@@ -2,6 +2,8 @@
 
 import { createHash } from 'node:crypto'
 
+import { isIdentifier } from './identifiers.js'
+
 const MAX_NAME_LENGTH = 240
 const REMEMBERED = 8192
 /** What stays of the characters beyond ASCII: the ranges of fit/points.py. */
@@ -20,18 +22,6 @@ const TABLE = new RegExp(
 const DEFAULT_PORTS = new Set([80, 443])
 const ESCAPE = /%[0-9A-Fa-f]{2}/
 const NOT_ASCII = /[^\x00-\x7f]/
-const IDENTIFIER = new RegExp(
-  `^(?:${[
-    '[+-]?\\d[\\d.,:_+-]*', // 17, 3.14, 1-20, 2026-11-21
-    '[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}', // uuid
-    '(?=[0-9a-f]*\\d)[0-9a-f]{8,}', // hash
-    '[A-Z0-9]{26}', // ulid
-    '[^@]+@[^@]+', // e-mail address
-    '[A-Za-z]{0,8}[-_.]?\\d{3,}', // tt0111161, user-1234
-    '(?=(?:[^0-9]*\\d){3})[\\w.=-]{16,}', // tokens
-  ].join('|')})$`,
-)
-
 /** @type {Map<string, string>} */
 const hashes = new Map()
 
@@ -185,8 +175,7 @@ function templated(path, template) {
 
 function templateSegment(segment) {
   if (!segment) return segment
-  if (ESCAPE.test(segment) || IDENTIFIER.test(segment)) return '*'
-  return [...segment].length > 40 && /\d/.test(segment) ? '*' : segment
+  return ESCAPE.test(segment) || isIdentifier(segment) ? '*' : segment
 }
 
 /** Bring a framework's route (`/users/{id}`, `/users/<int:id>`, `/users/:id`) to our form. */

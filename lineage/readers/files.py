@@ -13,15 +13,15 @@ import tarfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Final, cast
+from typing import IO, Final
 
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.readers import formats
 from ldfi.lineage.readers.batch import Batch
+from ldfi.lineage.readers.compressed import opened, zstd_errors
 from ldfi.lineage.readers.otlp import decode_protobuf
 from ldfi.lineage.readers.split import elements
 
-_GZIP: Final = b"\x1f\x8b"
 _PEEK: Final = 512
 _MAX_LINE: Final = 16 << 20
 """Bytes within which the first line must end for a file to be read line by line."""
@@ -41,16 +41,19 @@ def read_file(path: Path) -> Iterator[Batch]:
 
 def read_stream(raw: IO[bytes]) -> Iterator[Batch]:
     """Read the spans of an open file that can seek. Raises UnreadableTraces."""
+    damaged: tuple[type[Exception], ...] = (EOFError, zlib.error, gzip.BadGzipFile)
+    damaged += (tarfile.TarError, *zstd_errors())
     try:
         yield from _read(raw)
-    except (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError) as error:
+    except damaged as error:
         raise UnreadableTraces(f"the compressed data is damaged: {error}") from error
 
 
 def _read(raw: IO[bytes]) -> Iterator[Batch]:
     start = _peek(raw, _PEEK)
-    if start.startswith(_GZIP):
-        yield from _read(cast(IO[bytes], gzip.GzipFile(fileobj=raw)))
+    plain = opened(raw, start)
+    if plain is not None:
+        yield from _read(plain)
     elif start[257:262] == b"ustar":
         yield from _archive(raw)
     elif _is_json(start):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ldfi.lineage.errors import UnreadableTraces
-from ldfi.lineage.readers import jaeger, jaeger_model, otlp_json, zipkin
+from ldfi.lineage.readers import jaeger, jaeger_model, otlp_json, plain_spans, zipkin
 from ldfi.lineage.readers.batch import Batch
 from ldfi.lineage.readers.otlp import decode_json_natively, decode_protobuf
 from ldfi.lineage.span import Span
@@ -53,10 +53,17 @@ def read_value(value: Any) -> Batch:
         return otlp_json.read_document({"resourceSpans": [value]})
     if zipkin.looks_like_span(value):
         return zipkin.read_spans([value])
+    if plain_spans.looks_like_span(value):
+        return plain_spans.read_spans([value])
     if jaeger_model.looks_like_model(value):
         return jaeger_model.read_model(value)
     if jaeger.looks_like_trace(value):
         return jaeger.read_trace(value)
+    if _found_by_tempo(value):
+        raise UnreadableTraces(
+            "this is what a search of Tempo answers: traces without their spans; give it"
+            " /api/traces/ID of each, or let ldfi ask: ldfi analyze --tempo URL --service NAME"
+        )
     for key in ("data", "traces"):
         if isinstance(value.get(key), list):
             return _read_list(value[key])
@@ -64,6 +71,18 @@ def read_value(value: Any) -> Batch:
     raise UnreadableTraces(
         f"a JSON object with {keys or 'nothing in it'} is no trace data in OTLP, Jaeger or Zipkin"
     )
+
+
+def _found_by_tempo(value: Mapping[str, Any]) -> bool:
+    """Tell whether a parsed JSON value is the answer to a search in Tempo, or one trace of it."""
+    inner = value.get("traces")
+    listed = inner if isinstance(inner, list) and inner else [value]
+    return all(
+        isinstance(each, Mapping)
+        and "traceID" in each
+        and not {"rootServiceName", "rootTraceName", "spanSet", "spanSets"}.isdisjoint(each)
+        for each in listed
+    ) or (inner == [] and isinstance(value.get("metrics"), Mapping))
 
 
 def _read_list(values: list[Any]) -> Batch:

@@ -9,17 +9,15 @@ parent does not depend on the span. Where ``span.kind`` is missing, names ending
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from ldfi.lineage.attributes import Fields, wanted
 from ldfi.lineage.operation import KINDS, operation
-from ldfi.lineage.outcome import STATUS_ERROR, STATUS_OK, STATUS_UNSET
+from ldfi.lineage.outcome import STATUS_UNSET
 from ldfi.lineage.readers import ids
 from ldfi.lineage.readers.batch import Batch
 from ldfi.lineage.readers.unreadable import refuse
 from ldfi.lineage.span import Links, Span
-
-_STATUS: Final = {"ERROR": STATUS_ERROR, "OK": STATUS_OK}
 
 
 def looks_like_trace(raw: Any) -> bool:
@@ -60,12 +58,12 @@ def _span(raw: Mapping[str, Any], processes: Mapping[str, Any]) -> Span | None:
         _text(process.get("serviceName")) or "unknown",
         name,
         kind,
-        _status(tags),
-        tags.get("error", "").lower() == "true" or _exception(raw.get("logs")),
+        STATUS_UNSET,
+        _exception(raw.get("logs")),
         _fields(kind, tags),
         follows,
     )
-    end = start + _microseconds(raw.get("duration"))
+    end = start + _microseconds(raw.get("duration")) if start else 0
     return Span(trace_id, span_id, parent_id, start, end, what, _links(raw, trace_id, parent_id))
 
 
@@ -102,10 +100,6 @@ def _kind(name: str, tag: str) -> str:
     if tag in KINDS and tag:
         return tag
     return next((side for side in ("client", "server") if name.endswith("_" + side)), "")
-
-
-def _status(tags: Mapping[str, str]) -> int:
-    return _STATUS.get(tags.get("otel.status_code", ""), STATUS_UNSET)
 
 
 def _tags(tags: Any) -> dict[str, str]:

@@ -125,8 +125,8 @@ _reading = threading.Lock()
 def decode_protobuf(body: bytes) -> Batch:
     """Read an ``ExportTraceServiceRequest`` (or ``TracesData``).
 
-    Raises UnreadableTraces for what is none. Spans without a valid id or with impossible times
-    are rejected one by one, as OTLP's partial success wants it.
+    Raises UnreadableTraces for what is none. Spans without a valid id are rejected one by one, as
+    OTLP's partial success wants it; those without a start have no times.
     """
     (batch,) = decode_together([body])
     return decode_in_python(body) if batch is None else batch
@@ -188,7 +188,7 @@ def _read(service: str, wire: Iterable[Any], spans: list[Span], memory: _Memory)
             latest = wire_id
             trace_id = wire_id.hex() if len(wire_id) == 16 and wire_id != _NO_TRACE else ""
         start = raw.start_time_unix_nano
-        if not trace_id or not start or len(span_id) != 8 or span_id == _NO_SPAN:
+        if not trace_id or len(span_id) != 8 or span_id == _NO_SPAN:
             rejected += 1
             continue
         try:
@@ -198,7 +198,7 @@ def _read(service: str, wire: Iterable[Any], spans: list[Span], memory: _Memory)
             what = operation_of(key)
             if what is None:
                 what = memory.operations[key] = _operation(key, False, memory)
-            if what.failed is None and what.point:
+            if what.may_have_thrown:
                 events = raw.events
                 if events and _EXCEPTION in b"".join(events):
                     what = _operation(key, True, memory)
@@ -214,7 +214,7 @@ def _read(service: str, wire: Iterable[Any], spans: list[Span], memory: _Memory)
                     span_id.hex(),
                     parent_id.hex() if parent_id and parent_id != _NO_SPAN else None,
                     start,
-                    end if end > start else start,
+                    end if end > start > 0 else start,
                     what,
                     _links(raw.links) if raw.links else (),
                 )
@@ -360,7 +360,7 @@ class _Reference:
     ) -> tuple[Meant, Meant | None]:
         with _reading:  # or two threads would get two operations that mean the same
             what = _meaning(service, name, kind, status, fields, False)
-            if what.failed is not None or not what.point:
+            if not what.may_have_thrown:
                 return (what, traits(what)), None
             thrown = _meaning(service, name, kind, status, fields, True)
             return (what, traits(what)), (thrown, traits(thrown))

@@ -87,7 +87,7 @@ def _span(service: str, raw: Any) -> Span | None:
     trace_id = ids.trace_id(_get(raw, "traceId", "trace_id"))
     span_id = ids.span_id(_text(_get(raw, "spanId", "span_id")))
     start = _integer(_get(raw, "startTimeUnixNano", "start_time_unix_nano"))
-    if trace_id is None or span_id is None or start <= 0:
+    if trace_id is None or span_id is None or start < 0:
         return None
     end = _integer(_get(raw, "endTimeUnixNano", "end_time_unix_nano"))
     return Span(
@@ -95,7 +95,7 @@ def _span(service: str, raw: Any) -> Span | None:
         span_id,
         ids.span_id(_text(_get(raw, "parentSpanId", "parent_span_id"))),
         start,
-        max(start, end),
+        max(start, end) if start else 0,
         _operation(service, raw),
         _links(_list(_get(raw, "links"))),
     )
@@ -114,7 +114,7 @@ def _operation(service: str, raw: Any) -> Operation:
         _code(_get(_get(raw, "status"), "code")),
     )
     what = meaning(False, fields)
-    if what.failed is not None or not what.point:
+    if not what.may_have_thrown:
         return what
     events = [_get(event, "name") for event in _list(_get(raw, "events"))]
     return meaning(True, fields) if "exception" in events else what

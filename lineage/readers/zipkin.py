@@ -6,10 +6,19 @@ them. A span without a kind is local. Timestamps are microseconds and may be mis
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from ldfi.lineage.attributes import Fields, Names, plain, template_any_path, template_url, wanted
+from ldfi.lineage.attributes import (
+    Fields,
+    Names,
+    plain,
+    template_any_path,
+    template_url,
+    truth,
+    wanted,
+)
 from ldfi.lineage.operation import operation
 from ldfi.lineage.outcome import STATUS_UNSET
 from ldfi.lineage.readers import ids
@@ -67,13 +76,13 @@ def _span(raw: Mapping[str, Any]) -> Span | None:
         span_id,
         ids.span_id(_text(raw.get("parentId"))),
         start,
-        start + _microseconds(raw.get("duration")),
+        start + _microseconds(raw.get("duration")) if start else 0,
         operation(
             _text(_get(raw, "localEndpoint", "serviceName")) or "unknown",
             _text(raw.get("name")),
             kind,
             STATUS_UNSET,
-            "error" in tags and _text(tags["error"]).lower() != "false",
+            _exception(raw.get("annotations")),
             _fields(kind, raw, tags),
         ),
     )
@@ -86,6 +95,8 @@ def _fields(kind: str, raw: Mapping[str, Any], tags: Mapping[str, Any]) -> Field
         known = _TAGS.get(tag) or names.get(tag)
         if known is not None and isinstance(value, str) and value not in _NOTHING:
             fields.setdefault(known[0], known[1](value))
+    if "error" in tags:  # that it is there says it, whatever it holds
+        fields["error"] = truth(_text(tags["error"]) or "true")
     if fields.get("url", "").startswith("/"):
         fields.setdefault("path", template_any_path(fields.pop("url")))
     peer = _text(_get(raw, "remoteEndpoint", "serviceName"))
@@ -97,6 +108,18 @@ def _fields(kind: str, raw: Mapping[str, Any], tags: Mapping[str, Any]) -> Field
         fields |= {"host": address} if isinstance(address, str) else {}
         fields |= {"port": str(port)} if isinstance(port, int) else {}
     return tuple(sorted(fields.items()))
+
+
+def _exception(annotations: Any) -> bool:
+    """Tell whether an exception is noted, alone or with what OpenTelemetry writes behind it."""
+    values = [
+        _text(each.get("value")) if isinstance(each, Mapping) else ""
+        for each in (annotations if isinstance(annotations, list) else [])
+    ]
+    return any(value == "exception" or _NOTED.match(value) for value in values)
+
+
+_NOTED: Final = re.compile(r'\s*\{?\s*"exception"\s*:')
 
 
 def _get(raw: Mapping[str, Any], outer: str, inner: str) -> Any:

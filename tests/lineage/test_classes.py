@@ -189,6 +189,39 @@ def test_a_call_that_never_got_through_is_named_like_the_only_one_that_did() -> 
     assert names == {"api>rpc:Find:/D": "api>rpc:Find:driver/D"}
 
 
+RPC, HTTP = "api>rpc:Get:{}/shop.Cart", "api>http:GET:{}/carts/*"
+
+
+@pytest.mark.parametrize(
+    ("form", "peers", "answered", "one"),
+    [
+        (RPC, ["10.0.0.1:7070", "10.0.0.2:7070"], {}, "10.0.0.1:7070"),
+        (RPC, ["10.0.0.1:7070", "10.0.0.2:7070", ""], {}, "10.0.0.1:7070"),
+        (RPC, ["10.0.0.1:7070", "cart", ""], {"10.0.0.1:7070": "cart"}, "cart"),
+        (RPC, ["10.0.0.1:7070", "10.0.0.2:7070"], {"10.0.0.1:7070": "cart"}, "10.0.0.1:7070"),
+        (RPC, ["::1:7070", "localhost:7070"], {}, "::1:7070"),
+        (
+            HTTP,
+            ["10.0.0.1:80", "10.0.0.2:80"],
+            dict.fromkeys(("10.0.0.1:80", "10.0.0.2:80"), "cart"),
+            "10.0.0.1:80",
+        ),
+        # Services of their own, or perhaps
+        (RPC, ["127.0.0.1:1", "127.0.0.1:2"], {"127.0.0.1:1": "a", "127.0.0.1:2": "b"}, None),
+        (RPC, ["cart", "cart-eu"], {}, None),
+        (HTTP, ["127.0.0.1:1", "127.0.0.1:2"], {}, None),
+        (HTTP, ["127.0.0.1:1", "127.0.0.1:2"], {"127.0.0.1:1": "a"}, None),
+    ],
+)
+def test_calls_that_differ_by_address_alone_are_one(
+    form: str, peers: list[str], answered: dict[str, str], one: str | None
+) -> None:
+    points = {peer: form.format(peer) for peer in peers}
+    names = learned_names(points.values(), {points[p]: callee for p, callee in answered.items()})
+    found = {names.get(point, point) for point in points.values()}
+    assert found == ({form.format(one)} if one else set(points.values()))
+
+
 def test_renaming_reaches_everything() -> None:
     run = renamed(request(["a", "!b"]), {"a": "x", "b": "y"})
     assert run.support == {"x"}

@@ -57,7 +57,7 @@ def test_a_retry_that_succeeded_is_support_and_its_first_attempt_a_failure() -> 
         ({"status": "504"}, "status:504"),
         ({"rpc_status": "14"}, "error"),
         ({"rpc_status": "UNAVAILABLE"}, "error"),
-        ({"rpc_status": "13"}, "grpc:13"),
+        ({"rpc_status": "13"}, "grpc:INTERNAL"),
         ({"error_type": "redis.exceptions.ConnectionError", "db": "redis"}, "error"),
         ({"error_type": "ConnectionError"}, "exception:ConnectionError"),
         ({"error_type": "sqlalchemy.exc.OperationalError"}, "exception:OperationalError"),

@@ -17,7 +17,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.lineage import learn
-from ldfi.lineage.readers import files, split
+from ldfi.lineage.readers import compressed, files, split
 from ldfi.lineage.readers.files import read_file, read_stream
 from ldfi.lineage.span import Span, Trace
 from tests.kit.spans import request, wire
@@ -157,13 +157,63 @@ def test_protobuf_messages_behind_their_lengths_are_read() -> None:
         (b"[1, 2]", "int"),
         (b'{"a": 1}\n{"a": 2}\n', "object with a"),
         (b"\x1f\x8b\x08\x00garbage", "damaged"),
+        (b"\x28\xb5\x2f\xfdgarbage", "damaged"),
         (b'{"data": [{"traceID": "1"', "no JSON"),
+        (b'{"traces": [{"traceID": "1", "rootServiceName": "a"}]}', "a search of Tempo"),
+        (b'{"traces": [{"traceID": "1", "spanSet": {"matched": 1}}], "metrics": {}}', "of Tempo"),
+        (b'{"traceID": "1", "rootTraceName": "a", "durationMs": 7}', "a search of Tempo"),
+        (b'{"traces": [], "metrics": {"inspectedBytes": "1"}}', "a search of Tempo"),
         (b"[" * 100_000, "no JSON"),
     ],
 )
 def test_what_cannot_be_read_says_why(raw: bytes, why: str) -> None:
     with pytest.raises(UnreadableTraces, match=why):
         spans_of(raw)
+
+
+@pytest.mark.parametrize("name", ["hotrod.otlp.jsonl.gz", "hotrod.otlp-protobuf.tar.gz"])
+def test_zstd_is_read_or_refused_by_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = unzipped(DATA / name)
+    packed = compressed.zstd().compress(raw)
+    assert spans_of(packed) == spans_of(gzip.compress(packed)) == spans_of(raw)
+    assert compressed.decompressed(packed, "zstd") == raw
+    # What is cut short, or read where nothing can, says so
+    with pytest.raises(UnreadableTraces, match="damaged"):
+        spans_of(packed[:-9])
+    monkeypatch.setattr(compressed, "_MODULES", ("ldfi.no.such.module",))
+    with pytest.raises(UnreadableTraces, match="this is zstd: unpack it first"):
+        spans_of(packed)
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding"),
+    [(b"x", "gzip"), (b"x", "zstd"), (gzip.compress(b"x")[:-3], "gzip"), (b"", "br")],
+)
+def test_a_body_that_cannot_be_decompressed_says_so(body: bytes, encoding: str) -> None:
+    with pytest.raises(UnreadableTraces, match=encoding):
+        compressed.decompressed(body, encoding)
+
+
+def test_spans_of_the_console_are_read() -> None:
+    # Given what OpenTelemetry's exporter to the console writes
+    span = {
+        "name": "GET",
+        "context": {"trace_id": "0x" + "1" * 32, "span_id": "0x" + "2" * 16, "trace_state": "[]"},
+        "kind": "SpanKind.CLIENT",
+        "parent_id": "0x" + "3" * 16,
+        "start_time": "2026-11-27T13:17:10.005815Z",
+        "end_time": "2026-11-27T13:17:10.012459Z",
+        "status": {"status_code": "ERROR"},
+        "attributes": {"http.method": "GET", "http.url": "http://stock/x", "list": ["a"]},
+        "events": [],
+        "links": [],
+        "resource": {"attributes": {"service.name": "shop"}, "schema_url": ""},
+    }
+    for form in (span, [span], json.dumps(span, indent=4)):
+        (read,) = spans_of((form if isinstance(form, str) else json.dumps(form)).encode())
+        assert read.operation.point == "shop>http:GET:stock/x"
+        assert (read.operation.failed, read.end - read.start) == (True, 6_644_000)
+        assert (read.span_id, read.parent_id) == ("2" * 16, "3" * 16)
 
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)

@@ -123,3 +123,17 @@ def test_what_is_known_is_bounded_and_stays() -> None:
         templates.learn("api", "GET", "/users/me", B)
     assert templates.template("api", "GET", "/users/me") == "/users/me"
     assert templates.template("api", "GET", "/users/you") == "/users/*"
+
+
+def test_what_may_be_drawn_by_lot_beside_identifiers_is_one_of_them() -> None:
+    # Given identifiers that the rule knows, some that it does not, and words
+    found = learned(
+        {
+            "/product/*": counts(A, times=40),
+            **{f"/product/{each}": counts(A) for each in ("ABCDEFGHIJ", "dQw4w9WgXcQ", "k3mq7xw")},
+            **{f"/product/{each}": counts(A) for each in ("search", "new", "Settings")},
+            "/product/QWERTYUIOP": counts(B),  # it relies on something else
+        }
+    )
+    values = {path for path, template in found.items() if template == "/product/*"}
+    assert values == {f"/product/{each}" for each in ("*", "ABCDEFGHIJ", "dQw4w9WgXcQ", "k3mq7xw")}

@@ -23,7 +23,7 @@ pub struct Span<'a> {
     pub parent_id: Option<&'a [u8]>,
     /// Nanoseconds since the epoch.
     pub start: u64,
-    /// The same, never before `start`.
+    /// The same, never before `start`; 0 where that is not known.
     pub end: u64,
     /// The number of what it means.
     pub operation: u32,
@@ -32,10 +32,10 @@ pub struct Span<'a> {
 }
 
 impl Span<'_> {
-    /// Whether it points to nothing but a parent, whose id is one.
+    /// Whether it says when it began, and points to nothing but a parent, whose id is one.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        self.links.is_empty() && self.parent_id.is_none_or(|id| id.len() == 8)
+        self.start != 0 && self.links.is_empty() && self.parent_id.is_none_or(|id| id.len() == 8)
     }
 }
 
@@ -113,7 +113,7 @@ impl<'a> Read<'a> {
             self.rejected += 1;
             return Ok(());
         };
-        if raw.start == 0 || trace_id == &[0; 16] || span_id == &[0; 8] {
+        if trace_id == &[0; 16] || span_id == &[0; 8] {
             self.rejected += 1;
             return Ok(());
         }
@@ -130,7 +130,7 @@ impl<'a> Read<'a> {
             span_id,
             parent_id: Some(raw.parent_id).filter(|id| !id.is_empty() && *id != [0; 8]),
             start: raw.start,
-            end: raw.end.max(raw.start),
+            end: if raw.start == 0 { 0 } else { raw.end.max(raw.start) },
             operation: known.unwrap_or_default(),
             links: lists.links.clone(),
         });

@@ -122,7 +122,7 @@ def test_two_addresses_of_one_service_are_one_call_in_red(tmp_path: Path) -> Non
     gist = analysed(tmp_path, requests).gist
     (item,) = gist.red
     assert item.name == "api → ratings: GET /"
-    assert len(item.points) == 2
+    assert item.points == ("api>http:GET:10.0.0.1:81/",)
     assert item.lost == 2
 
 

@@ -20,6 +20,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 from ldfi.experiments.api.decoding import MAX_BODY
 from ldfi.experiments.control.engine import Engine
+from ldfi.lineage.readers.compressed import zstd
 from tests.experiments.members import until
 from tests.kit.service import GIVEN, bearer, client_of, problem, service
 
@@ -67,11 +68,14 @@ def dropped(client: httpx.Client, reason: str, count: int) -> None:
     until(lambda: dict(status(client)["dropped"]).get(reason, 0) == count, 20)  # type: ignore[call-overload]
 
 
-def test_spans_are_taken_as_protobuf_and_json_plain_and_gzipped(client: httpx.Client) -> None:
+def test_spans_are_taken_as_protobuf_and_json_plain_and_compressed(client: httpx.Client) -> None:
     plain = spans()
     assert client.post("/v1/traces", content=plain, headers=PROTOBUF).is_success
     zipped = {**PROTOBUF, "content-encoding": "gzip"}
     assert client.post("/v1/traces", content=gzip.compress(plain), headers=zipped).is_success
+    packed = zstd().compress(plain)
+    zipped = {**PROTOBUF, "content-encoding": "zstd"}
+    assert client.post("/v1/traces", content=packed, headers=zipped).is_success
     span = {
         "traceId": "01" * 16,
         "spanId": "03" * 8,
@@ -82,7 +86,7 @@ def test_spans_are_taken_as_protobuf_and_json_plain_and_gzipped(client: httpx.Cl
     document = {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
     assert client.post("/v1/traces", json=document).json() == {}
 
-    assert status(client)["spans"] == 3
+    assert status(client)["spans"] == 4
 
 
 def test_unusable_spans_are_answered_with_partial_success(client: httpx.Client) -> None:
@@ -109,6 +113,17 @@ def test_unusable_spans_are_answered_with_partial_success(client: httpx.Client) 
         (
             gzip.compress(b"\0" * (MAX_BODY + 1)),
             {**PROTOBUF, "content-encoding": "gzip"},
+            "too-large",
+        ),
+        (b"x", {**PROTOBUF, "content-encoding": "zstd"}, "unreadable-zstd"),
+        (
+            zstd().compress(b"x" * 100)[:-4],
+            {**PROTOBUF, "content-encoding": "zstd"},
+            "unreadable-zstd",
+        ),
+        (
+            zstd().compress(b"\0" * (MAX_BODY + 1)),
+            {**PROTOBUF, "content-encoding": "zstd"},
             "too-large",
         ),
         (b"\0" * (MAX_BODY + 1), PROTOBUF, "too-large"),

@@ -184,9 +184,9 @@ def test_what_kills_a_process_is_said_and_tried_once(
 ) -> None:
     deaths = tmp_path / "deaths"
     services = Services(variables(KEYS, f"http://{receiving}"), tmp_path)
-    store = Service("store", (*SHOP, "store"), free(), "/health")
+    store = Service("store", (*SHOP, "store"), free_port(), "/health")
     mortal = {"STORE": store.url, "SHOP": "mortal", "DEATHS": str(deaths)}
-    page = Service("page", (*SHOP, "page"), free(), "/health", mortal)
+    page = Service("page", (*SHOP, "page"), free_port(), "/health", mortal)
     try:
         services.start(store, page)
         named = ("--name", f"{store.url.rpartition('/')[2]}=store")

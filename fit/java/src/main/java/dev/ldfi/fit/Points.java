@@ -14,7 +14,6 @@ import java.util.regex.Pattern;
 public final class Points {
   private static final int MAX_NAME = 240; // code points
   private static final int USUAL_NAME = 96; // characters that few names are longer than
-  private static final int MAX_SEGMENT = 40; // beyond it a digit makes an identifier
   private static final int SHORTEST_WITHOUT_DIGIT = 26; // of what is an identifier all the same
   private static final int HASHED = 6; // bytes
 
@@ -30,17 +29,6 @@ public final class Points {
       Pattern.compile("\\{[^}/]*\\}|<[^>/]*>|(?<=/):[A-Za-z_][\\p{L}\\p{N}_]*");
   private static final Pattern IPV4 = Pattern.compile("\\d{1,3}(\\.\\d{1,3}){3}");
   private static final Pattern ESCAPE = Pattern.compile("%[0-9A-Fa-f]{2}");
-  private static final Pattern IDENTIFIER =
-      Pattern.compile(
-          String.join(
-              "|",
-              "[+-]?\\d[\\d.,:_+-]*", // 17, 3.14, 1-20, 2026-11-21
-              "[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", // uuid
-              "(?=[0-9a-f]*\\d)[0-9a-f]{8,}", // hash
-              "[A-Z0-9]{26}", // ulid
-              "[^@]+@[^@]+", // e-mail address
-              "[A-Za-z]{0,8}[-_.]?\\d{3,}", // tt0111161, user-1234
-              "(?=(?:[^0-9]*\\d){3})[\\w.=-]{16,}")); // token
   private static final Pattern COMMENT =
       Pattern.compile("^\\s*(?:/\\*.*?\\*/|--[^\\n]*\\n)", Pattern.DOTALL);
   private static final Pattern VERB = Pattern.compile("^\\s*([a-zA-Z]+)");
@@ -265,10 +253,7 @@ public final class Points {
   }
 
   static boolean isIdentifierByPattern(String segment) {
-    return ESCAPE.matcher(segment).find()
-        || IDENTIFIER.matcher(segment).matches()
-        || segment.codePointCount(0, segment.length()) > MAX_SEGMENT
-            && segment.chars().anyMatch(c -> Words.isDigit((char) c));
+    return ESCAPE.matcher(segment).find() || Identifiers.isIdentifier(segment);
   }
 
   private static boolean isAscii(String text) {
