@@ -99,7 +99,7 @@ def truth(value: str) -> str:
     return "false" if value.lower() in _FALSE else "true"
 
 
-_FALSE: Final = frozenset({"false", "0", "no", "none", "null", "-", ""})
+_FALSE: Final = frozenset({"false", "0", "no", "none", "null", "unset", "ok", "-", ""})
 
 
 def error_word(value: str) -> str:

@@ -106,9 +106,11 @@ def renamed(run: Lineage, names: Mapping[str, str]) -> Lineage:
         unseen=each(run.unseen),
         timed_out=each(run.timed_out),
         survived=faults(run.survived),
+        ends=faults(run.ends),
         fired=faults(run.fired),
         would_fire=faults(run.would_fire),
         relied_on=faults(run.relied_on),
+        loose=names.get(run.loose, run.loose),
         callees={names.get(point, point): callee for point, callee in run.callees.items()},
         trace=_trace(run.trace, names),
     )
