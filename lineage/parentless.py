@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from ldfi.fit.points import Point
 from ldfi.lineage.operation import Operation
@@ -36,6 +37,9 @@ class Parentless:
 
 
 NONE = Parentless()
+MANY: Final = 200
+"""Spans that say that they are the outermost of one trace, beyond which none is put right: each is
+held against each, and somebody may send any number."""
 
 
 def find(spans: Sequence[Span], above: Sequence[int | None]) -> Parentless:
@@ -44,7 +48,10 @@ def find(spans: Sequence[Span], above: Sequence[int | None]) -> Parentless:
     roots = [i for i, parent in enumerate(above) if parent is None]
     if len(roots) < 2:
         return NONE
-    lost = [i for i in roots if _says_outermost(spans[i]) and _is_within(i, roots, spans, SKEW)]
+    outermost = [i for i in roots if _says_outermost(spans[i])]
+    if len(outermost) > MANY:
+        return NONE
+    lost = [i for i in outermost if _is_within(i, roots, spans, SKEW)]
     if not lost:
         return NONE
     answered = {above[i] for i, span in enumerate(spans) if span.operation.serves}

@@ -28,47 +28,53 @@ def parents(spans: Sequence[Span]) -> list[int | None]:
     places: dict[str, list[int]] = defaultdict(list)
     for i, span in enumerate(spans):
         places[span.span_id].append(i)
+    within: dict[int, int] = {}
+    for halves in places.values():
+        if len(halves) > 1:
+            within |= _within(halves, spans)
+    meant: dict[tuple[str, str], int] = {}
     found = []
     for i, span in enumerate(spans):
-        halves = places[span.span_id]
-        within = _within(i, halves, spans) if len(halves) > 1 else None
+        parent = within.get(i)
         above = places.get(span.parent_id, ()) if span.parent_id is not None else ()
-        if within is None and above and i not in above:
-            within = above[0] if len(above) == 1 else _meant(span, above, spans)
-        found.append(within)
+        if parent is None and above and span.parent_id != span.span_id:
+            key = span.parent_id or "", span.operation.service
+            if key not in meant:
+                meant[key] = above[0] if len(above) == 1 else _meant(key[1], above, spans)
+            parent = meant[key]
+        found.append(parent)
     return found
 
 
-def _meant(span: Span, halves: Sequence[int], spans: Sequence[Span]) -> int:
-    """Choose the half that a span names as its parent."""
-    service = span.operation.service
+def _meant(service: str, halves: Sequence[int], spans: Sequence[Span]) -> int:
+    """Choose the half that a span of a service names as its parent."""
     own = [i for i in halves if spans[i].operation.service == service]
     among = sorted(own or halves, key=lambda i: _order(spans[i]))
     serving = [i for i in among if spans[i].operation.serves]
     return serving[-1] if serving else among[-1]
 
 
-def _within(i: int, halves: Sequence[int], spans: Sequence[Span]) -> int | None:
-    """Find the half that another one lies in; None for the outermost."""
+def _within(halves: Sequence[int], spans: Sequence[Span]) -> dict[int, int]:
+    """Find for each half the one that it lies in; the outermost is not there."""
     among = sorted(halves, key=lambda each: _order(spans[each]))
     calling = [each for each in among if spans[each].operation.kind in _CALLING]
     serving = [each for each in among if spans[each].operation.serves]
-    if i in calling:
-        return _before(i, calling)
-    if i in serving:
-        through = [each for each in serving if spans[each].operation.kind == "server"]
-        return calling[-1] if calling else _before(i, through)
-    service = spans[i].operation.service
     beside = [*calling, *serving]
-    own = [each for each in beside if spans[each].operation.service == service]
-    if beside:
-        return (own or beside)[-1]
-    return _before(i, among)
+    found = _one_in_another(calling)
+    if calling:
+        found |= dict.fromkeys(serving, calling[-1])
+    else:
+        through = [each for each in serving if spans[each].operation.kind == "server"]
+        found |= _one_in_another(through)
+    own = {spans[each].operation.service: each for each in beside}
+    known = frozenset(beside)
+    working = [each for each in among if each not in known] if beside else []
+    found |= {each: own.get(spans[each].operation.service, beside[-1]) for each in working}
+    return found if beside else _one_in_another(among)
 
 
-def _before(i: int, among: Sequence[int]) -> int | None:
-    at = among.index(i) if i in among else 0
-    return among[at - 1] if at else None
+def _one_in_another(among: Sequence[int]) -> dict[int, int]:
+    return dict(zip(among[1:], among, strict=False))
 
 
 def _order(span: Span) -> tuple[int, int, str, str]:

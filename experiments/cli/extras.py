@@ -11,7 +11,16 @@ from typing import Final
 
 EXTRAS: Final = {
     "service": (
-        *("alembic", "cronsim", "fastapi", "httptools", "httpx", "httpx_sse", "itsdangerous"),
+        *(
+            "alembic",
+            "backports.zstd",
+            "cronsim",
+            "fastapi",
+            "httptools",
+            "httpx",
+            "httpx_sse",
+            "itsdangerous",
+        ),
         *("jinja2", "jsonpath_rfc9535", "networkx", "opentelemetry.proto"),
         *("prometheus_client", "pydantic", "pydantic_settings", "pysat", "rich", "sqlalchemy"),
         *("sse_starlette", "tenacity", "typer", "tzdata", "uvicorn", "yaml"),

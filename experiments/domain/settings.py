@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, Final, Literal, Self
 
 from ldfi.experiments.domain.declared import About, Setting, settings_of
-from ldfi.fit.rules import MAX_PATIENCE_SECONDS
 from ldfi.kinds import KINDS, FaultKind, alike_of, kind_of
 
 StrategyName = Literal["smallest", "likeliest", "union"]
@@ -21,6 +20,8 @@ OnDrift = Literal["reopen", "pause", "ignore"]
 Profile = Literal["staging", "production"]
 
 _MANY: Final = 1_000_000_000
+MAX_PATIENCE: Final = 120.0
+"""Seconds that a failure context may be asked to hold at most, as edges have it (fit.rules)."""
 MAX_SETTLE: Final = 300.0
 """Seconds that late devices are waited for at most."""
 _LISTS: Final = ("kinds", "alike", "proxied")
@@ -294,7 +295,7 @@ class Settings(Thresholds):
             unit="seconds",
             none="learned: as long as requests of the class last when something fails",
             gt=0,
-            le=MAX_PATIENCE_SECONDS,
+            le=MAX_PATIENCE,
         ),
     ] = None
     confirm: Annotated[bool, About("Announce only what has hurt twice")] = True

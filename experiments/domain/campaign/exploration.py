@@ -50,8 +50,7 @@ from ldfi.experiments.domain.campaign.lesson import INTERFERENCES, Hypothesis, L
 from ldfi.experiments.domain.campaign.suspicions import suspicions
 from ldfi.experiments.domain.judging.experiment import Purpose
 from ldfi.experiments.domain.judging.slots import Opening
-from ldfi.experiments.domain.settings import MAX_SETTLE, Settings
-from ldfi.fit.rules import MAX_PATIENCE_SECONDS
+from ldfi.experiments.domain.settings import MAX_PATIENCE, MAX_SETTLE, Settings
 
 FindingNews = Literal["suspected", "open", "refuted", "fixed", "superseded", "killed"]
 
@@ -276,7 +275,7 @@ class Exploration:
         before = self._patience
         if lesson.outlasted and self.knowledge.settings.patience is None:
             longer = max(2 * lesson.outlasted, 2 * before)
-            self._patience = min(longer, MAX_PATIENCE_SECONDS)
+            self._patience = min(longer, MAX_PATIENCE)
         return self._patience > before
 
     def _take(self, lesson: Lesson) -> None:

@@ -187,7 +187,14 @@ OVER = "the root spans say all was well"
         ([inside("b", "a!"), request("b!", "a")], 0, f"a {ALTOGETHER} 1 of 2"),
         # Another call of the same service succeeded, asked by somebody else
         (
-            [[*request("a"), Made("x", 1, host="c", end=9), asked("c", 60, 61, failed=True)]],
+            [
+                [
+                    *request("a"),
+                    Made("x", 1, kind=2, end=4),
+                    Made("x", 2, host="c", end=3),
+                    asked("c", 60, 61, failed=True),
+                ]
+            ],
             0,
             f"c failed in 1 of 1 request, and {OVER}",
         ),

@@ -164,7 +164,7 @@ def test_tokens_from_the_command_line(app: FastAPI) -> None:
         def ldfi(*words: str) -> str:
             done = CliRunner().invoke(cli, [*words, "--url", url, "--token", GIVEN["admin"]])
             assert done.exit_code == 0, done.output
-            return done.output.strip()
+            return done.stdout.strip()
 
         token = ldfi("create", "kim", "viewer", "--expires", "12h")
         with httpx.Client(base_url=url, trust_env=False) as client:
@@ -181,7 +181,7 @@ def test_every_page_of_tokens_is_listed(app: FastAPI, database: Database) -> Non
         expected = {stored.create(change, f"n{number}", "viewer")[0].id for number in range(201)}
     with served(app) as url:
         words = ["list", "--json", "--url", url, "--token", GIVEN["admin"]]
-        listed = json.loads(CliRunner().invoke(cli, words).output)
+        listed = json.loads(CliRunner().invoke(cli, words).stdout)
 
     assert {entry["id"] for entry in listed} == expected
 

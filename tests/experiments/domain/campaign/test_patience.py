@@ -14,7 +14,7 @@ from ldfi.experiments.domain.campaign.balance import Balance
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.judging.experiment import Experiment
-from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.settings import MAX_PATIENCE, Settings
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.context import Arm
 from ldfi.fit.rules import MAX_PATIENCE_SECONDS
@@ -106,4 +106,5 @@ def test_contexts_grow_to_what_was_seen_and_no_further(lasted: list[float]) -> N
     held = exploration.settings.patience or 0.0
     assert min(2 * max(lasted), MAX_PATIENCE_SECONDS) <= held <= MAX_PATIENCE_SECONDS
     assert exploration.settings.settle == SETTINGS.settle + held
+    assert MAX_PATIENCE == MAX_PATIENCE_SECONDS, "edges refuse a rule that asks for more"
     assert Balance.from_json(exploration.balance().to_json()).patience == held
