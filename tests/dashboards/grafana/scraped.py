@@ -76,6 +76,7 @@ def scraped(folder: Path) -> Iterator[Prometheus]:
             httpx.get(f"{service.url}/api/v1/status", trust_env=False)  # without a token: refused
             service.ask("POST", "/campaigns", {**CAMPAIGN, "name": "scraped"})
             _until(processes, beside, "sum(ldfi_experiments_ended_total) > 2")
+            _until(processes, beside, "max(increase(ldfi_members_hurt_total[1m])) > 0")
             service.ask("POST", "/halt", {"reason": "to be seen in Grafana"})
             _until(processes, beside, "max(ldfi_halted) == 1")
             service.ask("POST", "/resume", {"reason": "seen"})
