@@ -61,7 +61,8 @@ test('a fault is proved by a span, in Express as elsewhere', async () => {
   assert.equal(await ask([['e', point]], { arm: 'c' }), '200')
   assert.equal(await ask(undefined), '200')
 
-  const [fired, wouldFire, ...more] = exporter.getFinishedSpans()
+  const told = exporter.getFinishedSpans().filter(({ name }) => name !== 'fit.mark') // which left before
+  const [fired, wouldFire, ...more] = told
   assert.deepEqual(more, [])
   assert.equal(fired.kind, SpanKind.CLIENT)
   assert.equal(fired.status.code, SpanStatusCode.ERROR)
