@@ -103,6 +103,7 @@ def _group(rng: random.Random, skew: int) -> tuple[list[bytes], list[bytes]]:
 
 def _request(rng: random.Random, trace_id: bytes, by_service: dict[str, list[Span]]) -> None:
     now = 1_800_000_000_000_000_000 + rng.randrange(10**12)
+    made: dict[bytes, Span] = {}
 
     def add(service: str, parent: bytes, kind: Any, status: int, **attributes: str | int) -> bytes:
         nonlocal now
@@ -117,6 +118,7 @@ def _request(rng: random.Random, trace_id: bytes, by_service: dict[str, list[Spa
         if kind == Span.SPAN_KIND_SERVER:
             span.events.add(name="handled", time_unix_nano=now)
         by_service.setdefault(service, []).append(span)
+        made[span.span_id] = span
         return span.span_id
 
     title, device = rng.randrange(10**6), rng.choice(["tv", "phone", "web"])
@@ -135,6 +137,11 @@ def _request(rng: random.Random, trace_id: bytes, by_service: dict[str, list[Spa
                 server = add(callee, call, Span.SPAN_KIND_SERVER, status, **served)
                 for table in ("members", callee):
                     add(callee, server, Span.SPAN_KIND_CLIENT, 200, **_query(table))
+    for span in reversed(made.values()):  # nobody ends before what it waits for
+        above = made.get(span.parent_span_id)
+        if above is not None:
+            latest = max(above.end_time_unix_nano, span.end_time_unix_nano + 1_000)
+            above.end_time_unix_nano = latest
 
 
 _VALUE: Any = type(Span().attributes.add().value)
