@@ -188,6 +188,7 @@ def test_zstd_is_read_or_refused_by_name(name: str, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("body", "encoding"),
     [(b"x", "gzip"), (b"x", "zstd"), (gzip.compress(b"x")[:-3], "gzip"), (b"", "br")],
+    ids=["no gzip", "no zstd", "cut short", "unknown"],  # a gzip says when it was made
 )
 def test_a_body_that_cannot_be_decompressed_says_so(body: bytes, encoding: str) -> None:
     with pytest.raises(UnreadableTraces, match=encoding):
