@@ -38,6 +38,7 @@ from opentelemetry.baggage import remove_baggage
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.context import Context
 from opentelemetry.propagators.composite import CompositePropagator
+from opentelemetry.propagators.textmap import TextMapPropagator
 
 from ldfi.fit import baggage, patching, request, runtime
 from ldfi.fit.context import ENTRY, MAX_LENGTH
@@ -105,31 +106,38 @@ def addressed(headers: Iterable[Pair] | None, *to: str) -> list[Pair] | None:
         return None
     pairs = list(headers)
     spent = iter(headers) is headers  # an iterator, and read to its end by now
-    if any(_signed(name, value) for name, value in pairs):
+    names = [_lower(name) for name, _ in pairs]
+    if "authorization" in names and any(map(_signed, names, pairs)):
         return pairs if spent else None
     may = all(map(may_reach, to)) and not request.over(trace.get_current_span())
-    onward = _with_ours(pairs) if may else _without_ours(pairs)
+    onward = _with_ours(pairs, names) if may else _without_ours(pairs, names)
     unchanged = len(onward) == len(pairs) and all(
         after is before for (_, before), (_, after) in zip(pairs, onward, strict=True)
     )
     return None if unchanged and not spent else onward
 
 
-def _without_ours(pairs: list[Pair]) -> list[Pair]:
+@lru_cache(maxsize=4)
+def _fields(propagator: TextMapPropagator) -> frozenset[str]:
+    return frozenset(propagator.fields)
+
+
+def _without_ours(pairs: list[Pair], names: list[str]) -> list[Pair]:
     return [
-        (name, _without(value)) if _named(name, HEADER) else (name, value) for name, value in pairs
+        (name, _without(value)) if lower == HEADER else (name, value)
+        for lower, (name, value) in zip(names, pairs, strict=True)
     ]
 
 
-def _with_ours(pairs: list[Pair]) -> list[Pair]:
+def _with_ours(pairs: list[Pair], names: list[str]) -> list[Pair]:
     """Add the entry of the current context, in front of the baggage that is there."""
     entry = current().get(BAGGAGE, _NOTHING).get(ENTRY)  # type: ignore[attr-defined] # a dict
-    fields = propagate.get_global_textmap().fields
-    propagated = [at for at, (name, _) in enumerate(pairs) if _lower(name) in fields]
+    fields = _fields(propagate.get_global_textmap())
+    propagated = [at for at, name in enumerate(names) if name in fields]
     safe = isinstance(entry, str) and len(entry) <= MAX_LENGTH and _SAFE.fullmatch(entry)
     if not propagated or not safe or HEADER not in fields:
         return pairs
-    there = [at for at in propagated if _named(pairs[at][0], HEADER)]
+    there = [at for at in propagated if names[at] == HEADER]
     if any(_without(pairs[at][1]) is not pairs[at][1] for at in there):
         return pairs
     name, value = pairs[there[0] if there else propagated[0]]
@@ -251,11 +259,13 @@ def without_port(text: str) -> str:
     return with_port[1] if with_port else text
 
 
-def _named(name: Any, wanted: str) -> bool:
-    return _lower(name) == wanted
-
-
 def _lower(name: Any) -> str:
+    return _lowered(name) if isinstance(name, str | bytes) else _text(name).strip().lower()
+
+
+@lru_cache(maxsize=512)
+def _lowered(name: str | bytes) -> str:
+    """Read a header's name: few of them pass, and each with every call."""
     return _text(name).strip().lower()
 
 
@@ -272,11 +282,11 @@ def _without(value: Any) -> Any:
     return left.encode("latin-1") if isinstance(value, _BYTES) else left
 
 
-def _signed(name: Any, value: Any) -> bool:
-    """Tell whether a header is a signature of AWS's that covers the baggage."""
-    if not _named(name, "authorization"):
+def _signed(name: str, pair: Pair) -> bool:
+    """Tell whether a header of this name is a signature of AWS's that covers the baggage."""
+    if name != "authorization":
         return False
-    covered = _SIGNED_HEADERS.match(_text(value))
+    covered = _SIGNED_HEADERS.match(_text(pair[1]))
     return covered is not None and HEADER in covered[1].lower().split(";")
 
 

@@ -27,6 +27,9 @@ from ldfi.experiments.telemetry import tracing
 from ldfi.fit.poll import ARMED_WAIT_SECONDS
 from ldfi.fit.rules import Rule
 
+LEAST_SECONDS = 1.0
+"""An edge that stamps has so much left of its lease, however short leases are."""
+
 RETRY_SECONDS = 1.0
 """How long a class waits whose experiment was refused."""
 
@@ -108,7 +111,7 @@ class Arming:
     def _holds(self, experiment: Experiment) -> float:
         """For how long the failure contexts of an experiment are sure to hold, in seconds."""
         times = ServiceTimes(self._lease, 0.0, ARMED_WAIT_SECONDS)
-        return max(times.sure, experiment.settings.patience or 0.0)
+        return max(LEAST_SECONDS, times.holds(experiment.settings))
 
     def disarm(self, experiment: Experiment, now: float) -> None:
         """Take down the rule of an experiment that is settling now."""

@@ -37,6 +37,8 @@ _PROBES: Final = frozenset(
 """What Python's own library starts to learn about the machine."""
 _OWN_PORTS: Final = {"postgresql": "5432", "mysql": "3306", "redis": "6379", "mongodb": "27017"}
 """Where a system is reached whose spans do not say so."""
+_SUPPRESSED: Final = getattr(otel_context, "_SUPPRESS_INSTRUMENTATION_KEY", "suppress")
+"""Under which key OpenTelemetry notes that a call is its own: an export."""
 _NAMES: Final = ("server.address", "net.peer.name", "net.peer.ip", "peer.hostname")
 _PORTS: Final = ("server.port", "net.peer.port", "peer.port")
 
@@ -80,7 +82,7 @@ class Unseen:
 
 def _accounted_for(recorder: Recorder) -> bool:
     """Whether a span of a call is around this, the test itself asks, or it is tracing's own."""
-    if otel_context.get_value(otel_context._SUPPRESS_INSTRUMENTATION_KEY):
+    if otel_context.get_value(_SUPPRESSED):
         return True
     kind = getattr(trace.get_current_span(), "kind", None)
     return kind in _CALLING or recorder.asked_by_the_test()

@@ -38,10 +38,9 @@ class ServiceTimes:
         """For how long a failure context is sure to hold, from the request's beginning."""
         return max(0.0, self.lease * (1 - RENEWED) - 2 * self.asked)
 
-    @property
-    def sure(self) -> float:
-        """The same for judging a request: an edge that acts has a second left, under any lease."""
-        return max(1.0, self.context)
+    def holds(self, settings: Settings) -> float:
+        """Return the same for a campaign with these settings."""
+        return max(self.context, settings.patience or 0.0)
 
     def lease_for(self, delay: float) -> float:
         """Return the shortest lease under which a context outlives such a delay."""
@@ -56,9 +55,9 @@ def fitted(
     ``delays``: whether the campaign may delay anything.
     """
     changed: dict[str, Any] = {}
-    delay = settings.delay if delays else 0.0
-    if "delay" not in given and delay > waits.context >= 0.1:
-        delay = changed["delay"] = math.floor(10 * waits.context) / 10
+    delay, holds = settings.delay if delays else 0.0, waits.holds(settings)
+    if "delay" not in given and delay > holds >= 0.1:
+        delay = changed["delay"] = math.floor(10 * holds) / 10
     if "settle" not in given:
         changed["settle"] = max(settings.settle, min(120.0, math.ceil(waits.quiet + delay)))
     return replace(settings, **changed)
@@ -81,12 +80,14 @@ def contradiction(
             f"{settings.delay:g} s (delay): all above it would be as that. Ask for shorter "
             f"ones, or take a delay of at least {longest(kinds):g} s"
         )
-    if delays and settings.delay > waits.context:
+    holds = waits.holds(settings)
+    if delays and settings.delay > holds:
         return (
             f"a delay of {settings.delay:g} s outlives its failure context, which is sure to hold "
-            f"for {waits.context:.1f} s under a lease of {waits.lease:g} s: whatever is called "
-            f"after it would be let alone. Take a delay of at most {waits.context:.1f} s, or a "
-            f"lease (LDFI_LEASE) of {math.ceil(waits.lease_for(settings.delay))} s"
+            f"for {holds:.1f} s under a lease of {waits.lease:g} s: whatever is called "
+            f"after it would be let alone. Take a delay of at most {holds:.1f} s, a patience of "
+            f"{math.ceil(settings.delay)} s, or a lease (LDFI_LEASE) of "
+            f"{math.ceil(waits.lease_for(settings.delay))} s"
         )
     if settings.settle < waits.quiet:
         return (

@@ -14,18 +14,30 @@ from ldfi.kinds import UsualKind
 WAITS = st.builds(ServiceTimes, st.floats(3, 60), st.floats(0.1, 60), st.just(0.0) | st.just(1.0))
 
 
-@given(WAITS, st.floats(0.1, 60), st.floats(0, 120), st.floats(0, 1), st.floats(0, 1))
+@given(
+    WAITS,
+    st.floats(0.1, 60),
+    st.floats(0, 120),
+    st.none() | st.floats(0.1, 120),
+    st.floats(0, 1),
+    st.floats(0, 1),
+)
 def test_what_is_not_refused_holds_whenever_a_request_comes(
-    waits: ServiceTimes, delay: float, settle: float, renewed: float, asked: float
+    waits: ServiceTimes,
+    delay: float,
+    settle: float,
+    patience: float | None,
+    renewed: float,
+    asked: float,
 ) -> None:
-    bounds = Settings(delay=delay, settle=settle)
+    bounds = Settings(delay=delay, settle=settle, patience=patience)
     if contradiction(bounds, waits, delays=True) is not None:
         return
     # Given a lease that was renewed, fetched and used as late as may be
     on_record = waits.lease * (1 - RENEWED * renewed)
     ends = on_record - waits.asked * asked  # it counts from when it was asked for
     comes = waits.asked * asked  # and holds until the next answer
-    assert ends - comes >= delay - 1e-9
+    assert max(ends - comes, patience or 0.0) >= delay - 1e-9
     assert settle >= waits.quiet
 
 
@@ -51,8 +63,9 @@ def test_what_was_given_is_refused_with_the_figures() -> None:
     assert contradiction(given_, waits, delays=True) == (
         "a delay of 10 s outlives its failure context, which is sure to hold for 4.7 s under a "
         "lease of 10 s: whatever is called after it would be let alone. Take a delay of at most "
-        "4.7 s, or a lease (LDFI_LEASE) of 18 s"
+        "4.7 s, a patience of 10 s, or a lease (LDFI_LEASE) of 18 s"
     )
+    assert contradiction(Settings(delay=10, settle=5, patience=10), waits, delays=True) is None
     said = contradiction(Settings(settle=1), waits, delays=False)
     assert said is not None
     assert "settle is 1 s" in said
