@@ -108,6 +108,12 @@ def _weighed(counts: dict[str, Any]) -> Card:
     facts = Card()
     difference = _rate(counts["difference"], counts["difference_interval"])
     facts.add_row("difference", f"{difference}, treatment less control")
+    others = counts.get("others") or {"met": 0, "most": 0}
+    if others["met"]:
+        met = f"{others['met']} devices, {others['hurt']} of them failed"
+        facts.add_row("not drawn, and met it", met)
+    if others["most"] > 1:
+        facts.add_row("most often in one request", str(others["most"]))
     facts.add_row("intervals", f"{percent(counts['confidence'])} each")
     if counts["curve"]:
         pairs, worse, not_worse = counts["curve"][-1]

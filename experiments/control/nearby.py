@@ -67,6 +67,7 @@ class Nearby:
                 if experiment.over or not topology.reaches(bystanders.shared):
                     continue
                 bystanders.note(known.name, known.traffic.spells.worst(now))
+            bystanders.look(observation, experiment.points)
             called, outcome = observation.lineage.called, observation.outcome
             inner = topology.reaches(bystanders.systems)
             shared = bystanders.systems if inner else bystanders.way

@@ -208,6 +208,7 @@ def counts_of(experiment: Experiment) -> dict[str, Any]:
         "exposed": len(experiment.exposed),
         "hurt": len(experiment.hurt),
         "passed_by": len(experiment.passed_by),
+        "others": experiment.bystanders.work.counts(),
         "treated": experiment.used,
         "edges": [each._asdict() for each in experiment.shares],
         "curve": experiment.tests.curve,

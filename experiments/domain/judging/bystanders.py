@@ -12,6 +12,9 @@ were in the worst spell of its class before (Page, "Continuous inspection scheme
 its making (:mod:`ldfi.experiments.domain.traffic.spells`). Evidence never falls below none, so a
 calm beginning hides nothing. A device counts as failed once: one that tries again and again is one
 device.
+
+Work that is done for several requests at once (:mod:`ldfi.experiments.domain.judging.shared_work`)
+hits others for certain: the first of them who fails is enough.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from ldfi.experiments.domain.judging.shared_work import SharedWork
+from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.spells import Spell
 from ldfi.fit.points import Point
 
@@ -79,6 +84,7 @@ class Bystanders:
     delta: float = 0.25
     enough: float = ENOUGH
     way: frozenset[str] = frozenset()
+    work: SharedWork = field(default_factory=SharedWork)
     harmed: set[str] = field(default_factory=set)
     """Devices that saw a failure."""
     requests: int = 0
@@ -122,6 +128,16 @@ class Bystanders:
         self._evidence = max(0.0, self._evidence + gained)
         if self._evidence >= self.enough:
             self.hurt = self._words()
+
+    def treat(self, observation: Observation) -> None:
+        """Take in a treated request in which a fault fired: it may have worked for others."""
+        self.work.treat(observation)
+        self.hurt = self.hurt or self.work.words()
+
+    def look(self, observation: Observation, points: frozenset[str]) -> None:
+        """Take in a request that was not to meet a fault at these points, and may have."""
+        self.work.look(observation, points)
+        self.hurt = self.hurt or self.work.words()
 
     def spread(self) -> Spread:
         """Say how they were hurt; empty where they were not, or it is not known to be so."""

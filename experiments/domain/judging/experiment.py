@@ -226,10 +226,15 @@ class Experiment:
         self._treated += treated
         if treated and lineage.fired:
             self.exposed.add(outcome.device)
+            self.bystanders.treat(observation)
             if not outcome.success:
                 self.hurt.add(outcome.device)
+        elif not treated:
+            self.bystanders.look(observation, self.points)
         arm: Arm = "treatment" if treated else "control"
-        reached = bool(lineage.fired if treated else lineage.would_fire)
+        met = bool(lineage.fired)
+        # who met a fault that was meant for another is no control
+        reached = met if treated else bool(lineage.would_fire) and not met
         if not (treated and reached) and self.bystanders.knows(self.request_class):
             self.bystanders.add(
                 self.request_class, outcome.device, success=outcome.success, reached=reached
@@ -428,6 +433,11 @@ class Experiment:
         if settings.promql is not None and settings.rule == "sequential":
             return CountedTests(thresholds)
         return tests_for(settings.rule, thresholds, settings.control / settings.treatment)
+
+    @property
+    def points(self) -> frozenset[str]:
+        """Where it injects."""
+        return frozenset(fault.point for fault in self.faults)
 
     @property
     def united(self) -> bool:
