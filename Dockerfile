@@ -32,7 +32,7 @@ RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin ldfi
 USER 10001
 ENV PATH=/opt/ldfi/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 LDFI_HOST=0.0.0.0
 WORKDIR /state
-EXPOSE 8600
+EXPOSE 8600 4317
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=5s --timeout=3s --start-period=20s \
     CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8600/readyz', timeout=2)"]

@@ -112,7 +112,7 @@ audit: $(VENV)/.audit ## hold what is installed against known vulnerabilities (n
 
 lock: $(VENV)/.release ## write the lock files of CI and the image anew (ARGS=--upgrade: the newest)
 	$(LOCK) $(ARGS) --extra dev --extra audit --output-file requirements/ci.lock
-	$(LOCK) $(ARGS) --extra demo --extra postgresql --extra kafka \
+	$(LOCK) $(ARGS) --extra demo --extra postgresql --extra grpc --extra kafka \
 		--extra signing --output-file requirements/image.lock
 	$(LOCK) $(ARGS) --extra build --output-file requirements/build.lock
 

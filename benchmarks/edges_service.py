@@ -120,7 +120,7 @@ def _started(processes: Processes, name: str, role: str, environment: dict[str, 
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     serve = [sys.executable, "-m", "ldfi.experiments.cli", "serve", "--role", role]
-    own = {**environment, "LDFI_ADVERTISE_URL": url}
+    own = {"LDFI_GRPC_PORT": "off", **environment, "LDFI_ADVERTISE_URL": url}
     processes.start(name, [*serve, "--port", f"{port}"], own)
     return url
 

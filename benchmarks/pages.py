@@ -67,7 +67,8 @@ def served() -> Iterator[tuple[str, Seeded]]:
         crowd(database, EXPERIMENTS)
         port = free_port()
         serve = [sys.executable, "-m", "ldfi.experiments.cli", "serve", "--port", str(port)]
-        processes.start("ldfi", [*serve, "--database", database], {"LDFI_TOKENS": f"admin:{TOKEN}"})
+        environment = {"LDFI_TOKENS": f"admin:{TOKEN}", "LDFI_GRPC_PORT": "off"}
+        processes.start("ldfi", [*serve, "--database", database], environment)
         url = f"http://127.0.0.1:{port}"
         wait_until_ready(url, processes)
         yield url, known

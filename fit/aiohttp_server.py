@@ -26,7 +26,7 @@ from ldfi.fit import baggage, runtime
 from ldfi.fit.arrival import leave_word
 from ldfi.fit.asgi import decided
 from ldfi.fit.chosen import told
-from ldfi.fit.edge import DEVICE_HEADER, Edge
+from ldfi.fit.edge import Edge
 from ldfi.fit.features import Features, chosen_features, request_features
 from ldfi.fit.poll import RulesPoll
 
@@ -68,7 +68,12 @@ async def _admitted(edge: Edge, request: web.Request) -> tuple[web.Request, str]
         leave_word(chosen_features(_headers(request), told()) if told() else {})
     given = _headers(request)
     inbound = ",".join(value for name, value in given if name == _BAGGAGE)
-    device = ",".join(value for name, value in given if name == DEVICE_HEADER)
+    device = ""
+    with suppress(Exception):  # else nobody knows
+        device = edge.device_of(
+            lambda wanted: [value for name, value in given if name == wanted],
+            lambda: request.remote or "",
+        )
     if "upgrade" in request.headers:
         onward = edge.baggage_onward(inbound)
     else:

@@ -18,7 +18,7 @@ from ldfi.fit.arrival import leave_word
 from ldfi.fit.asking import Question
 from ldfi.fit.body import allowed, peeked, readable
 from ldfi.fit.chosen import chosen, told
-from ldfi.fit.edge import DEVICE_HEADER, Decision, Edge
+from ldfi.fit.edge import Decision, Edge
 from ldfi.fit.features import READ, Features, chosen_features, request_features
 from ldfi.fit.poll import RulesPoll
 
@@ -30,7 +30,6 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _BAGGAGE = b"baggage"
 _CODING = b"transfer-encoding"
-_DEVICE = DEVICE_HEADER.encode()
 _READ = frozenset(name.encode() for name in READ)
 
 
@@ -71,14 +70,19 @@ class EdgeMiddleware:
         headers = {
             name: _header(scope, name.encode()) for name in ("content-type", "content-length")
         }
-        return readable(headers) and self._edge.asks_for_bodies(_header(scope, _DEVICE))
+        return readable(headers) and self._edge.asks_for_bodies(self._device(scope))
+
+    def _device(self, scope: Scope) -> str:
+        return self._edge.device_of(partial(_values, scope), partial(_peer, scope))
 
     async def _admitted(self, scope: Scope, body: bytes | None = None) -> Scope:
         with suppress(Exception):
             leave_word(_told(scope["headers"]))
         inbound = _header(scope, _BAGGAGE)
         if scope["type"] == "http":
-            device = _header(scope, _DEVICE)
+            device = ""
+            with suppress(Exception):  # else nobody knows
+                device = self._device(scope)
             features = partial(_features, scope, self._edge.wanted, body)
             onward = await decided(self._edge, self._edge.decide(inbound, device, features))
         else:
@@ -147,6 +151,15 @@ def _header(scope: Scope, wanted: bytes) -> str:
     """Join all values of one header by commas, as RFC 9110, section 5.3 allows."""
     values = [value for name, value in scope["headers"] if name.lower() == wanted]
     return b",".join(values).decode("latin-1") if values else ""
+
+
+def _values(scope: Scope, name: str) -> list[str]:
+    wanted = name.encode()
+    return [value.decode("latin-1") for key, value in scope["headers"] if key.lower() == wanted]
+
+
+def _peer(scope: Scope) -> str:
+    return str((scope.get("client") or ("",))[0])
 
 
 def _with_baggage(scope: Scope, header: str) -> Scope:

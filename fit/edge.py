@@ -24,6 +24,7 @@ import math
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Executor
+from contextlib import suppress
 from typing import NamedTuple
 
 from ldfi.fit import arrival, baggage, runtime
@@ -31,14 +32,13 @@ from ldfi.fit.allocation import mark_of
 from ldfi.fit.asking import Question
 from ldfi.fit.clock import steady
 from ldfi.fit.context import Arm, encode
+from ldfi.fit.device import Devices, Values
 from ldfi.fit.features import Features
 from ldfi.fit.halt import LocalHalt
 from ldfi.fit.poll import RulesPoll
 from ldfi.fit.rules import Lease, Rule, chosen
 from ldfi.fit.runtime import Runtime
 from ldfi.fit.scenario import admits
-
-DEVICE_HEADER = "x-device-id"
 
 _REMEMBERED = 1000
 
@@ -61,9 +61,16 @@ class Edge:
 
     def __init__(self, poll: RulesPoll | None) -> None:
         self._poll = poll
+        self._devices: Devices | None = None
+        with suppress(Exception):  # then nobody is known
+            self._devices = Devices.from_environment()
         self._halt = LocalHalt()
         self._signed: tuple[Lease | None, dict[tuple[str, Arm, int, str], str]] = (None, {})
         self._lots = itertools.count()
+
+    def device_of(self, values: Values, peer: Callable[[], str]) -> str:
+        """Find which device a request comes from (:mod:`ldfi.fit.device`)."""
+        return self._devices.of(values, peer) if self._devices is not None else ""
 
     def wanted(self) -> frozenset[str]:
         """Name the features that the rules of now ask for."""

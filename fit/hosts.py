@@ -163,6 +163,17 @@ def may_reach(host: str) -> bool:
     return not nobody and _is_private(known)
 
 
+def address_of(text: str) -> IPv4Address | IPv6Address | None:
+    """Read an address, with or without a port and brackets; None for anything else."""
+    read = _read(without_port(text))
+    return None if isinstance(read, str) else read
+
+
+def among(address: IPv4Address | IPv6Address, listed: str) -> bool:
+    """Tell whether an address fits an entry of a list that is written as ``FIT_HOSTS`` is."""
+    return next((allows for fits, allows in _listed(listed) if fits(address)), False)
+
+
 def guarded(work: Callable[..., Any], *arguments: Any) -> Any:
     """Have a client look after its own call. Raises nothing; None where there is nothing to do."""
     try:

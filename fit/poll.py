@@ -34,6 +34,7 @@ from ldfi.fit.allowance import Allowances, Enrolled, written
 from ldfi.fit.asking import Asks, Question
 from ldfi.fit.clock import steady
 from ldfi.fit.context import Arm
+from ldfi.fit.device import Devices
 from ldfi.fit.errors import MalformedRules
 from ldfi.fit.rules import Lease, read_lease
 
@@ -264,7 +265,11 @@ class RulesPoll:
             query += f"&asked={settled}&late={self.asks.late()}" if self.asks.answered else ""
         request = urllib.request.Request(  # noqa: S310 - the operator's own URL
             f"{self._url}/api/v1/edge/rules?{query}",
-            headers={"Authorization": f"Bearer {self._token}", "Accept": accept},
+            headers={
+                "Authorization": f"Bearer {self._token}",
+                "Accept": accept,
+                "Ldfi-Devices": Devices.from_environment().kinds,
+            },
         )
         timeout = SILENT_SECONDS if streams else wait + ANSWER_SECONDS
         answer: HTTPResponse = _opener.open(request, timeout=timeout)

@@ -15,7 +15,7 @@ from ldfi.fit import baggage, runtime
 from ldfi.fit.arrival import leave_word
 from ldfi.fit.body import allowed, peeked_wsgi, readable
 from ldfi.fit.chosen import chosen, told
-from ldfi.fit.edge import DEVICE_HEADER, Edge
+from ldfi.fit.edge import Edge
 from ldfi.fit.features import READ, Features, chosen_features, request_features
 from ldfi.fit.poll import RulesPoll
 from ldfi.fit.urls import split_url
@@ -48,7 +48,9 @@ class WSGIEdgeMiddleware:
         with suppress(Exception):
             leave_word(_told(environ))
         inbound = environ.get(_BAGGAGE, "")
-        device = environ.get(_variable(DEVICE_HEADER), "")
+        device = ""
+        with suppress(Exception):  # else nobody knows
+            device = self._edge.device_of(partial(_values, environ), partial(_peer, environ))
         body = None
         with suppress(Exception):  # then it is of no class that a body tells
             body = peeked_wsgi(environ) if self._may_read(environ, device) else None
@@ -71,6 +73,15 @@ class WSGIEdgeMiddleware:
             "content-length": environ.get("CONTENT_LENGTH", ""),
         }
         return readable(headers) and self._edge.asks_for_bodies(device)
+
+
+def _values(environ: Environ, name: str) -> list[str]:
+    value = environ.get(_variable(name))
+    return [value] if value else []
+
+
+def _peer(environ: Environ) -> str:
+    return str(environ.get("REMOTE_ADDR", ""))
 
 
 def _told(environ: Environ) -> Features:

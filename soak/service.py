@@ -63,6 +63,7 @@ class Service:
             "LDFI_LEASE": f"{LEASE}",
             "LDFI_MEMBERS_PER_HOUR": f"{self.hour}",
             "LDFI_MEMBERS_PER_DAY": f"{2 * self.hour}",
+            "LDFI_GRPC_PORT": "off",
             ATTACHED: "1",  # it ends when we do, however that comes about
             **self.besides,
         }

@@ -50,7 +50,12 @@ class Roles:
                 *("--role", ROLES[name]),
                 *("--port", f"{self.ports[name]}"),
             ],
-            {**self.environment, **door, "LDFI_ADVERTISE_URL": self.url(name)},
+            {
+                "LDFI_GRPC_PORT": "off",
+                **self.environment,
+                **door,
+                "LDFI_ADVERTISE_URL": self.url(name),
+            },
         )
 
     def ready(self, name: str) -> None:

@@ -40,6 +40,7 @@ from ldfi.experiments.api.by_namespace import ByNamespace
 from ldfi.experiments.api.forward import Forwarder
 from ldfi.experiments.api.halt_door import HaltDoor
 from ldfi.experiments.api.namespace_applications import NamespaceApplications
+from ldfi.experiments.api.otlp_grpc import OtlpGrpc
 from ldfi.experiments.api.request_ids import NameRequests
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.control.engine import Engine
@@ -139,6 +140,8 @@ async def _open(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
     database = Database(service.database, service.keys)
     stack.callback(database.close)
     service.tokens.database = database
+    if service.grpc_at is not None:
+        app.state.otlp_grpc = OtlpGrpc(app, *service.grpc_at)
     known = app.state.namespaces = NamespaceApplications(app, service, database)
     stack.push_async_callback(known.close)
     application_state.furnish(app, service, database, stack)
@@ -153,6 +156,8 @@ async def _open(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
     await known.look()
     application_state.take_in(app, service, stack)
     application_state.beside(stack, known.run())
+    if app.state.otlp_grpc is not None:  # last, so it is the first that ends
+        await stack.enter_async_context(app.state.otlp_grpc.listening())
 
 
 async def _stand(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:

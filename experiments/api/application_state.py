@@ -34,7 +34,7 @@ def begin(app: FastAPI, service: Service) -> None:
     app.state.trace_url, app.state.public_url = service.trace_url, service.public_url
     app.state.limits = service.limits
     app.state.owners, app.state.called = service.owners, service.called
-    app.state.engine = app.state.door = app.state.ingest = None
+    app.state.engine = app.state.door = app.state.ingest = app.state.otlp_grpc = None
     app.state.rate_limiter = RateLimiter()
     app.state.streams = set()
     app.state.counts_outcomes = service.prometheus is not None

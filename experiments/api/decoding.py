@@ -33,6 +33,12 @@ SMALL: Final = 256 * 1024
 WAITING: Final = 16
 """Bodies that wait to be decoded at most."""
 
+EITHER: Final = "gzip-or-identity"
+"""Content coding of a body that came over gRPC, which does not say whether a message is zipped."""
+
+_GZIP: Final = b"\x1f\x8b"
+"""How gzip begins, and no message of protobuf does: there is no such type of field."""
+
 Decoded = TypeVar("Decoded")
 
 
@@ -59,6 +65,8 @@ class Decoding:
 
 def unzipped(body: bytes, encoding: str) -> bytes:
     """Unzip a body, if it is zipped. Raises Problem 400, 413 or 415."""
+    if encoding == EITHER:
+        encoding = "gzip" if body.startswith(_GZIP) else ""
     if encoding in {"", "identity"}:
         return body
     most = min(MAX_BODY, max(SMALL, RATIO * len(body)))

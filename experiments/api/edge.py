@@ -25,7 +25,7 @@ from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.control.fleet import MOST, Behind
 from ldfi.experiments.control.rules_board import RulesBoard
-from ldfi.experiments.process.relay import EdgeRelay
+from ldfi.experiments.process.relay import DEVICES, EdgeRelay
 from ldfi.experiments.telemetry import clock
 from ldfi.fit.allowance import Enrolled
 from ldfi.fit.context import Arm
@@ -142,7 +142,8 @@ async def rules(
     Who accepts `text/event-stream` gets each version in an event, as an offer without a lease.
     """
     board = serving.board
-    hear(board, said, clock.now(), caller.name)
+    by_address = "address" in request.headers.get(DEVICES, "").split(",")
+    hear(board, said, clock.now(), caller.name, by_address=by_address)
     if EVENTS in request.headers.get("accept", ""):
         return EventSourceResponse(
             _offers(board, said.edge),
@@ -228,8 +229,11 @@ async def _offers(board: RulesBoard, edge: str) -> AsyncIterator[dict[str, str]]
             await board.changed_since(version, left)
 
 
-def hear(board: RulesBoard, said: Reported, now: float, token: str = "") -> None:
-    """Tell the board what an edge says. ``token``: the name of its token. Raises Problem 422."""
+def hear(
+    board: RulesBoard, said: Reported, now: float, token: str = "", *, by_address: bool = False
+) -> None:
+    """Tell the board what an edge says. ``token``: the name of its token. ``by_address``: it tells
+    devices apart by address. Raises Problem 422."""
     behind = None
     if said.behind is not None:
         silent = _names("silent", said.silent)
@@ -244,6 +248,7 @@ def hear(board: RulesBoard, said: Reported, now: float, token: str = "") -> None
         late=said.late,
         behind=behind,
         token=token,
+        by_address=by_address,
     )
 
 

@@ -101,6 +101,7 @@ class NamespaceApplications:
             service = self._service.of_namespace(namespace, store)
             app = _like(self._app)
             begin(app, service)
+            app.state.otlp_grpc = self._app.state.otlp_grpc
             furnish(app, service, store, stack)
             for each in self._app.state.of_each:
                 each(app)

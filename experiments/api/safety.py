@@ -7,7 +7,7 @@ import logging
 import secrets
 from typing import Annotated, ClassVar
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
@@ -15,6 +15,7 @@ from ldfi.experiments.api.audited import audited
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.documents import UNSAID, AsRead, Filter, Id, Line, PerhapsReason, all_but
 from ldfi.experiments.api.idempotency import IdempotentRoute
+from ldfi.experiments.api.otlp_grpc import OtlpGrpc
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.service import Db, PerhapsRunning, Relaying, Running
 from ldfi.experiments.api.views import (
@@ -79,6 +80,11 @@ class Status(BaseModel):
         description="Who says how a request went: devices, or, where none report, its root span."
     )
     dropped: dict[str, int]
+    grpc_port: int = Field(
+        description="Where this process takes OTLP over gRPC; 0 where it does not."
+    )
+    grpc_exports: int = Field(description="Exports that have come in there, refused ones too.")
+    grpc_off: str = Field(description="Why it takes none; empty where it does, or is set to `off`.")
     not_signed: str | None = Field(
         description="Why the runs on record are not signed any more; null where they are, or this"
         " process has no key."
@@ -135,10 +141,11 @@ class NewMaintenance(AsRead):
 
 
 @router.get("/status")
-async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
+async def status(request: Request, engine: Running, db: Db, _caller: Viewer) -> Status:
     """Show whether anything is halted or armed, what the budgets have left, what was dropped."""
     now = clock.now()
     limits = engine.scheduler.state.limits
+    over_grpc: OtlpGrpc | None = request.app.state.otlp_grpc
     with db.read() as session:
         hour = arming.charged_within(session, arming.HOUR, now)
         day = arming.charged_within(session, arming.DAY, now)
@@ -158,6 +165,9 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
         went_well=engine.went_well,
         outcomes_from=engine.outcomes_from,
         dropped=engine.drops(),
+        grpc_port=over_grpc.bound if over_grpc else 0,
+        grpc_exports=over_grpc.exports if over_grpc else 0,
+        grpc_off=over_grpc.why_not if over_grpc else "",
         not_signed=not_signed or None,
         decoding=machine_code.way(),
     )

@@ -114,7 +114,7 @@ class ExperimentView(View):
         validation_alias="comparison",
         default_factory=dict,
         description="Control against treatment; `edges`: how many devices each edge was given and "
-        "used, the largest first.",
+        "used, the largest first, and whether it tells some apart by address.",
     )
 
     model_config = ConfigDict(from_attributes=True, populate_by_name=True)

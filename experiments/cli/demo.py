@@ -232,6 +232,7 @@ def _start_service(processes: Processes, secret: Secrets, folder: Path, url: str
         ],
         {
             "LDFI_TOKENS": secret.tokens(),
+            "LDFI_GRPC_PORT": "off",  # its services export over HTTP
             "LDFI_EXPORT_INTERVAL": "0.1",  # as demo/telemetry.py has it
             "LDFI_QUIET": "0.4",
             "LDFI_MEMBERS_PER_HOUR": "100000",

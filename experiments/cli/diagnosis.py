@@ -33,8 +33,8 @@ NAMED: Final = 5
 """Points that are named; the others are counted."""
 
 _SPANS: Final = (
-    "services export to LDFI's URL over HTTP (OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf) with a "
-    "token of role ingest; `ldfi init` prints what to tell them"
+    "services export to LDFI's URL over HTTP (OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf), or to "
+    "its port for gRPC, with a token of role ingest; `ldfi init` prints what to tell them"
 )
 _DROPPED: Final = {
     "trace_without_root": "the edge must be traced, and have fit.EdgeMiddleware and fit.Sampler",
@@ -74,6 +74,7 @@ def of_status(status: Mapping[str, Any]) -> Iterator[Checkup]:
     """Look at what has arrived, who asks for rules, and whether anything is stopped."""
     spans, outcomes, well = (status[name] for name in ("spans", "outcomes", "went_well"))
     yield Checkup("spans", spans > 0, f"{spans} received since it started", "" if spans else _SPANS)
+    yield from _of_grpc(status)
     if not outcomes and status.get("outcomes_from") == "root":
         said = "root spans say how requests went, where an answer of 200 may hide an error"
         yield Checkup("outcomes", None, said)
@@ -96,6 +97,19 @@ def of_status(status: Mapping[str, Any]) -> Iterator[Checkup]:
     if status.get("not_signed"):
         advice = "nothing is signed until a backup is restored, or `ldfi certificate adopt`"
         yield Checkup("signatures", False, status["not_signed"], advice)
+
+
+def _of_grpc(status: Mapping[str, Any]) -> Iterator[Checkup]:
+    """Look at what has come over gRPC: where spans are missing, or some have come that way."""
+    port, exports = status.get("grpc_port", 0), status.get("grpc_exports", 0)
+    if exports:
+        yield Checkup("grpc", True, f"{exports} exports arrived by gRPC; port {port}")
+    elif status["spans"]:
+        return
+    elif port:
+        yield Checkup("grpc", None, f"nothing arrived by gRPC; port {port} takes OTLP")
+    elif status.get("grpc_off"):
+        yield Checkup("grpc", None, f"OTLP over gRPC is off: {status['grpc_off']}")
 
 
 def of_traces(exposition: str, dropped: Mapping[str, int]) -> Iterator[Checkup]:

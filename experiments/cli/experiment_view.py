@@ -19,6 +19,7 @@ from ldfi.experiments.cli.words import (
     styled,
     when,
 )
+from ldfi.experiments.domain.judging.shares import BY_ADDRESS
 from ldfi.experiments.repairs.called import BY_THEIR_NAMES, Called
 
 ARMS = ("control", "treatment")
@@ -101,6 +102,8 @@ def _edges(shares: list[dict[str, Any]]) -> Table:
     for each in shares:
         behind = "" if each["behind"] == 1 else f" with {each['behind']} behind it"
         table.add_row(each["edge"] + behind, each["token"], str(each["given"]), str(each["used"]))
+    if any(each.get("by_address") for each in shares):
+        table.caption, table.caption_justify = BY_ADDRESS, "left"
     return table
 
 

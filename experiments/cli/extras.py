@@ -32,6 +32,7 @@ EXTRAS: Final = {
         "opentelemetry.sdk",
         "starlette",
     ),
+    "grpc": ("google.rpc", "grpc"),
     "kafka": ("kafka",),
     "png": ("resvg_py",),
     "postgresql": ("psycopg",),

@@ -41,7 +41,7 @@ def _sent(client: Client, keys: Keys, url: str, points: Sequence[str], patience:
 
     from ldfi.fit import baggage
     from ldfi.fit.context import encode
-    from ldfi.fit.edge import DEVICE_HEADER
+    from ldfi.fit.device import DEVICE_HEADER
     from ldfi.fit.faults import Fault
     from ldfi.fit.scenario import scenario_of
 

@@ -18,6 +18,7 @@ from ldfi.errors import LdfiError
 from ldfi.experiments.api.app import create_app
 from ldfi.experiments.api.front_door import front_doors
 from ldfi.experiments.api.listening import PatientConnection, room
+from ldfi.experiments.api.otlp_grpc import share
 from ldfi.experiments.api.worker import worker_app
 from ldfi.experiments.cli.extras import need
 from ldfi.experiments.cli.greeting import Greeting, Told, greet
@@ -99,12 +100,15 @@ def check_extras(config: Config) -> None:
         need("kafka")
     if config.signing_key is not None:
         need("signing")
+    if isinstance(config.grpc_port, int):
+        need("grpc")
 
 
 def _answer(app: ASGIApp, config: Config, told: Told) -> None:
     """Listen until we are told to end; ``told``: the port, once somebody listens there. Raises what
     the application could not start for."""
-    PatientConnection.most = room()
+    most = room()
+    PatientConnection.most = most if config.grpc_port == "off" else most - share(most)
     started = _Started(app)
     asked = uvicorn.Config(
         started,
@@ -207,6 +211,7 @@ def service_of(config: Config, role: ProcessRole = "all") -> Service:
         topics=Topics(config.kafka_prefix),
         partitions=config.kafka_partitions,
         halt_at=None if config.halt_port is None else (config.host, config.halt_port),
+        grpc_at=None if config.grpc_port == "off" else (config.host, config.grpc_port),
     )
 
 

@@ -33,7 +33,8 @@ class EdgeSeen:
     ``mute``: it says nothing of control, as edges once did. ``asks``: it can ask; all its asks up
     to ``settled`` are. ``late``: how many of its asks came to nothing in time. ``behind``: for how
     many edges it stands. ``streams``: how many streams of offers it has open. ``token``: the
-    name of the token that it called with last."""
+    name of the token that it called with last. ``by_address``: it tells devices apart by address
+    where they say nothing else."""
 
     seen: float
     holds: int = -1
@@ -45,6 +46,7 @@ class EdgeSeen:
     behind: int = 1
     streams: int = 0
     token: str = ""
+    by_address: bool = False
 
 
 @dataclass(slots=True)
@@ -84,6 +86,10 @@ class Fleet:
     def count(self, now: float) -> int:
         """Count the edges that are there, those behind relays included."""
         return sum(edge.behind for edge in self._edges.values() if self._is_here(edge, now))
+
+    def by_address(self, now: float) -> bool:
+        """Tell whether an edge that is there tells devices apart by address."""
+        return any(e.by_address for e in self._edges.values() if self._is_here(e, now))
 
     def confirmed(self, name: str, version: int) -> bool:
         """Tell whether an edge has said that it holds this version, or a later one."""

@@ -196,7 +196,14 @@ class Posted:
         most = nlargest(MAX_SHOWN, filter(held.get, held), key=lambda name: held[name])
         seen = {name: self.fleet.get(name) or EdgeSeen(0.0) for name in most}
         return tuple(
-            EdgeShare(name, edge.token, edge.behind, held[name], self.parts[name].heard.treatment)
+            EdgeShare(
+                name,
+                edge.token,
+                edge.behind,
+                held[name],
+                self.parts[name].heard.treatment,
+                edge.by_address,
+            )
             for name, edge in seen.items()
         )
 

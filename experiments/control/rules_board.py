@@ -141,15 +141,17 @@ class RulesBoard:
         late: int = 0,
         behind: Behind | None = None,
         token: str = "",
+        by_address: bool = False,
     ) -> None:
         """Hear an edge that asks for news: it holds ``version``, and so many devices are enrolled.
 
         ``mute``: it says nothing of control, as edges once did. ``asked``: all its asks up to that
         number are settled; None: it cannot ask. ``late``: how many of them came to nothing in time.
-        ``token``: the name of the token that it calls with.
+        ``token``: the name of the token that it calls with. ``by_address``: it tells devices apart
+        by address.
         """
         edge = self.fleet.meet(name, now)
-        edge.token = token
+        edge.token, edge.by_address = token, by_address
         edge.mute, edge.asks = mute, asked is not None
         edge.holds = self._number(version if behind is None else behind.holds)
         edge.behind = 1 if behind is None else behind.edges

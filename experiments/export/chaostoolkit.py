@@ -14,7 +14,7 @@ from typing import Any, Final
 from ldfi.experiments.errors import NotExpressible
 from ldfi.experiments.export.program import Program
 from ldfi.experiments.export.shell import word
-from ldfi.fit.edge import DEVICE_HEADER
+from ldfi.fit.device import DEVICE_HEADER
 
 CONTEXT: Final = "LDFI_CONTEXT"
 TARGET: Final = "LDFI_TARGET"

@@ -7,7 +7,7 @@ from typing import Final
 from ldfi.experiments.export.chaostoolkit import DEVICE, TARGET, command
 from ldfi.experiments.export.program import Program
 from ldfi.experiments.export.shell import comment, default, wanted, word
-from ldfi.fit.edge import DEVICE_HEADER
+from ldfi.fit.device import DEVICE_HEADER
 
 WARNINGS: Final = (
     "NO PROOF: curl shows two answers, not whether a fault fired; `ldfi reproduce` does.",

@@ -148,6 +148,15 @@ def _conditions(guardrails: tuple[str, ...]) -> tuple[str, ...]:
     return guardrails
 
 
+def _grpc_port(value: object) -> object:
+    if value is None or (isinstance(value, str) and value.lower() == "off"):
+        return None if value is None else "off"
+    port = int(value) if isinstance(value, str) and value.isdecimal() else value
+    if isinstance(port, int) and not isinstance(port, bool) and 0 <= port <= 65535:
+        return port
+    raise ValueError("give a port, 0 to 65535, or off")
+
+
 def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
@@ -160,6 +169,7 @@ DatabaseUrl = Annotated[SecretStr, AfterValidator(_known_database)]
 MemberKey = Annotated[SecretStr | None, AfterValidator(_short_enough)]
 OwnersFile = Annotated[str | None, AfterValidator(_readable_owners)]
 NamesFile = Annotated[str | None, AfterValidator(_readable_names)]
+GrpcPort = Annotated[int | Literal["off"] | None, BeforeValidator(_grpc_port)]
 TokenList = Annotated[SecretStr, AfterValidator(_readable_tokens)]
 Conditions = Annotated[Lines, AfterValidator(_conditions)]
 
@@ -189,6 +199,12 @@ class Config(BaseSettings):
         le=65535,
         description="Port of a door for `ldfi halt` alone (`LDFI_HALT_URL`), which nothing that "
         "goes on at `port` can close (docs/safety.md); none: halting goes through `port`.",
+    )
+    grpc_port: GrpcPort = Field(
+        None,
+        description="Port for OTLP over gRPC (the extra `ldfi[grpc]`), 0: any free one; or `off`. "
+        "By default 4317, where grpcio is installed and the port is free. Processes of the role "
+        "`ingest` take none: they read Kafka.",
     )
     advertise_url: Url = Field(
         None,
@@ -378,6 +394,10 @@ class Config(BaseSettings):
         self.waiting()
         if self.halt_port is not None and self.halt_port == self.port:
             raise ValueError(f"halt_port and port are both {self.port}: two doors need two ports")
+        if self.grpc_port in {self.port, self.halt_port} - {0, None}:
+            raise ValueError(
+                f"grpc_port {self.grpc_port} is taken: port and halt_port differ from it"
+            )
         if self.halt_port is not None and self._in_memory():
             raise ValueError("halt_port needs a database that lasts: two doors, two connections")
         if self.guardrails and self.prometheus_url is None:

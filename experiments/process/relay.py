@@ -51,6 +51,9 @@ FORWARDED: Final = "ldfi-forwarded"
 """A process that does not lead does not hand on what bears this header."""
 
 NAMESPACE: Final = "ldfi-namespace"
+DEVICES: Final = "ldfi-devices"
+"""The header in which an edge says by what it tells devices apart, as in ``header,address``."""
+
 """In which namespace something is asked for, where the token does not say it."""
 
 SPARE_SECONDS: Final = 5.0
@@ -172,7 +175,9 @@ class EdgeRelay:
             "silent": ",".join(silent),
             **written(report),
         }
-        answer = await self._call("GET", "rules", WAIT_SECONDS, params=asked)
+        told_apart = "address" if board.fleet.by_address(now) else ""
+        more = {"params": asked, "headers": {DEVICES: told_apart}}
+        answer = await self._call("GET", "rules", WAIT_SECONDS, **more)
         lease = read_lease(answer.json(), asked_at=now)
         if board is not self.board:
             return
@@ -261,7 +266,14 @@ class EdgeRelay:
     def _part(self, experiment: str) -> _Part:
         return self._parts.setdefault(experiment, _Part())
 
-    async def _call(self, method: str, what: str, wait: float, **more: Any) -> httpx.Response:
+    async def _call(
+        self,
+        method: str,
+        what: str,
+        wait: float,
+        headers: dict[str, str] | None = None,
+        **more: Any,
+    ) -> httpx.Response:
         """Call the leader. Raises httpx.HTTPError."""
         url = await self._leader()
         if not url:
@@ -273,6 +285,7 @@ class EdgeRelay:
                 "Authorization": f"Bearer {self._token}",
                 FORWARDED: "1",
                 **self._namespace,
+                **(headers or {}),
             },
             timeout=wait + ANSWER_SECONDS,
             **more,

@@ -32,7 +32,8 @@ class Service:
     ``advertise_url``: where the other processes reach this one while it leads. ``stream``: where
     spans and device metrics go and observations come from; None: they stay in the process.
     ``keys``: what the head of the chain of runs is signed with. ``halt_at``: host and port of the
-    door for halting; None: there is none.
+    door for halting; None: there is none. ``grpc_at``: host and port of OTLP over gRPC, where no
+    port means the usual one if it can be had; None: spans come over HTTP alone.
     """
 
     tokens: Tokens
@@ -57,6 +58,7 @@ class Service:
     topics: Topics = field(default_factory=Topics)
     partitions: int = 12
     halt_at: tuple[str, int] | None = None
+    grpc_at: tuple[str, int | None] | None = None
 
     def of_namespace(self, namespace: Namespace, store: Database) -> Service:
         """Return the service as it is for another namespace than the default one: with limits,
@@ -69,6 +71,7 @@ class Service:
             prometheus=None,
             targets=(),
             halt_at=None,
+            grpc_at=None,
         )
 
     @property

@@ -24,6 +24,7 @@ from ldfi.experiments.elsewhere.shown import TO_SET, RunShown
 from ldfi.experiments.elsewhere.stamp import SharedKeys, Stamp
 from ldfi.experiments.pytest_plugin import calls, libraries
 from ldfi.experiments.pytest_plugin.everywhere import everywhere
+from ldfi.experiments.pytest_plugin.own_commands import set_aside
 from ldfi.experiments.pytest_plugin.recorder import RELAY, Recorder, own_provider
 from ldfi.experiments.pytest_plugin.service import service_name
 from ldfi.experiments.pytest_plugin.unseen import Unseen, watched
@@ -148,6 +149,7 @@ def armed(elsewhere: Elsewhere | None = None) -> Iterator[Armed]:
         fakes.patch_all()
         stack.enter_context(calls.seen())
         stack.enter_context(libraries.instrumented(provider))
+        stack.enter_context(set_aside())
         stack.enter_context(_tracing_for_fit(provider))
         unseen = stack.enter_context(watched())
         yield Armed(service, keys, provider, elsewhere, unseen)

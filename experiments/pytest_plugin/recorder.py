@@ -46,8 +46,8 @@ ENTRY: Final = "ldfi.entry"
 _SAME_CALL: Final = frozenset({"opentelemetry.instrumentation.httpx"})
 """Instrumentations that see a call which the plugin sees as well."""
 _TRACE: Final = f"{1:032x}"
-_OVER_HTTP: Final = ("http.request.method", "http.method")
-"""One of these is on the span of every call over HTTP."""
+_REQUESTS: Final = ("http.request.method", "http.method", "rpc.system", "rpc.system.name")
+"""One of these is on the span of every call over HTTP or gRPC."""
 
 
 class NotRun(LdfiError):  # noqa: N818 - it says what happened
@@ -267,7 +267,7 @@ class Recorder(SpanProcessor):
         scope = span.instrumentation_scope
         if scope is not None and scope.name in {"ldfi", *_SAME_CALL}:
             return False
-        if not any(name in (span.attributes or {}) for name in _OVER_HTTP):
+        if not any(name in (span.attributes or {}) for name in _REQUESTS):
             return False
         return self.asked_by_the_test() and not faked()
 
@@ -278,6 +278,9 @@ class Recorder(SpanProcessor):
             return next((str(said[name]) for name in names if name in said), "")
 
         status = first("http.response.status_code", "http.status_code")
+        if first("rpc.system", "rpc.system.name"):
+            failed = span.status.status_code is trace.StatusCode.ERROR
+            status = "500" if failed else "200"
         return Sent(
             f"{number:016x}",
             first("http.request.method", "http.method") or "GET",

@@ -65,6 +65,7 @@ def document_of(
         "unfired": _sets(explored.unfired),
         "open": explored.open,
         "open_sets": _sets(explored.open_sets),
+        "presumed": _presumed(explored),
         "ignored": explored.ignored,
         "unexplained": explored.unexplained,
         "killed": [
@@ -120,6 +121,14 @@ def notes(document: Mapping[str, Any]) -> list[str]:
     left = [each for each in document["open_sets"] if each not in document["never_fired"]]
     found = once + never
     found += [f"left open: whether it hurts that {words_of(each)}" for each in left[:NAMED]]
+    presumed = document.get("presumed", [])
+    found += [
+        f"not tried, and presumed to hurt: that {words_of(each['faults'])}, since it hurts that "
+        f"{words_of(each['of'])} (each_kind=True tries it)"
+        for each in presumed[:NAMED]
+    ]
+    if len(presumed) > NAMED:
+        found.append(f"{len(presumed) - NAMED} more are presumed to hurt, and were not tried")
     found += [f"no injector: {each.partition('@')[2]}" for each in document["ignored"]]
     if document["kept"]:
         found.append(
@@ -132,6 +141,14 @@ def notes(document: Mapping[str, Any]) -> list[str]:
         found.append(f"failed {document['unexplained']} times although no fault had fired: flaky?")
     if document["broken_teardowns"]:
         found.append(f"teardown failed in {document['broken_teardowns']} runs with faults")
+    return found
+
+
+def _presumed(explored: Explored) -> list[Document]:
+    """List what is presumed to hurt and was not tried, each with the failing set that is why."""
+    if explored.certificate is None:
+        return []
+    found: list[Document] = explored.certificate["axioms"]["bounds"].get("presumed", [])
     return found
 
 

@@ -26,7 +26,7 @@ from jsonpath_rfc9535 import compile as compile_json_path
 
 from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.errors import InvalidReplay
-from ldfi.fit.edge import DEVICE_HEADER
+from ldfi.fit.device import DEVICE_HEADER
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 """Those that RFC 9110, section 9.2.1 calls safe (but for TRACE, which shows headers)."""

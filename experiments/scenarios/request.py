@@ -27,7 +27,7 @@ from ldfi.experiments.scenarios.reproduction import Attempt
 from ldfi.experiments.scenarios.scenario import Scenario
 from ldfi.fit import baggage
 from ldfi.fit.context import encode
-from ldfi.fit.edge import DEVICE_HEADER
+from ldfi.fit.device import DEVICE_HEADER
 from ldfi.fit.keys import Keys
 from ldfi.fit.scenario import scenario_of
 

@@ -91,6 +91,29 @@ def devices_fall_where_the_vectors_say(host: Host) -> Problems:
                     yield f"{device!r} is in {found}, not {want}"
 
 
+def who_a_device_is_is_for_the_operator_to_say(host: Host) -> Problems:
+    """Tell devices apart by the first of the sources of ``FIT_DEVICE`` that a request has."""
+    setting = "cookie:session,baggage:user.id,header:x-device-id,address"
+    with _edge(host, FIT_DEVICE=setting) as (plane, front):
+        plane.arm(FAULT, treatment=0.5, control=0.5)
+        front.hold(plane)
+        (rule,) = plane.rules
+        for number in range(12):
+            for cookie, user, header, whose in (
+                (f'a=b; session="c{number}"; session=x', "", "h", f"c{number}"),
+                ("session=", f"user.id=u%2B{number};p=q", "h", f"u+{number}"),
+                ("Session=x", "User.id=x", f"h{number}", f"h{number}"),
+            ):
+                found = front.read(
+                    front.onward(header, "/titles/17", *filter(None, [user]), cookies=[cookie])
+                )
+                if found is None or found.arm != rule.arm_of(whose):
+                    said = (cookie, user, header)
+                    yield f"with {said} it is {found}, not in the arm of {whose!r}"
+        if front.ask("") is None:
+            yield "a request that has an address alone is not stamped"
+
+
 def what_is_stamped_is_what_the_rule_says(host: Host) -> Problems:
     """Stamp requests of the class alone, in either arm, with the rule's faults."""
     for arm, treatment, patience in (("treatment", 1.0, 0.0), ("control", 0.0, 40.0)):
@@ -266,6 +289,7 @@ EDGE_CHECKS: Final[tuple[Check, ...]] = (
     contexts_from_outside_go,
     an_engineers_own_context_stays,
     devices_fall_where_the_vectors_say,
+    who_a_device_is_is_for_the_operator_to_say,
     what_is_stamped_is_what_the_rule_says,
     other_baggage_passes,
     lengths_are_drawn_for_each_request,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
 from ldfi.fit import baggage
 from ldfi.fit.context import FailureContext, decode
-from ldfi.fit.edge import DEVICE_HEADER
+from ldfi.fit.device import DEVICE_HEADER
 from ldfi.fit.keys import Keys
 from ldfi.testing.control_plane import ControlPlane
 
@@ -25,8 +25,11 @@ class Front:
     url: str
     keys: Keys
 
-    def onward(self, device: str, path: str = "/titles/17", *baggages: str) -> str:
-        """Send a request with these ``baggage`` headers, and read what it goes on with."""
+    def onward(
+        self, device: str, path: str = "/titles/17", *baggages: str, cookies: Sequence[str] = ()
+    ) -> str:
+        """Send a request with these ``baggage`` and ``cookie`` headers, and read the baggage that
+        it goes on with."""
         connection = HTTPConnection(urlsplit(self.url).netloc, timeout=30)
         try:
             connection.putrequest("GET", path)
@@ -34,6 +37,8 @@ class Front:
                 connection.putheader(DEVICE_HEADER, device.encode("latin-1"))
             for each in baggages:
                 connection.putheader("baggage", each.encode("latin-1"))
+            for each in cookies:
+                connection.putheader("cookie", each.encode("latin-1"))
             connection.endheaders()
             return connection.getresponse().read().decode("latin-1")
         finally:

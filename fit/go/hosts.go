@@ -127,6 +127,14 @@ func isPrivate(of host) bool {
 	return slices.ContainsFunc(privateHosts.entries, func(each hostEntry) bool { return each.fits(of) })
 }
 
+// AddressOf reads an address, with or without a port and brackets; the zero [netip.Addr] for anything else.
+func AddressOf(text string) netip.Addr {
+	if found := hostPort.FindStringSubmatch(text); found != nil {
+		text = found[1]
+	}
+	return hostOf(text).address
+}
+
 func hostOf(text string) host {
 	bare := strings.Map(lower, text)
 	inside, opens := strings.CutPrefix(bare, "[")

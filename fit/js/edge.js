@@ -14,13 +14,13 @@ import { steady } from './clock.js'
 import { failureContext, scenarioOf, standsAt } from './express.js'
 import { chosenFeatures, featuresOf } from './features.js'
 import { LocalHalt } from './halt.js'
+import { Devices } from './identity.js'
 import { RulesPoll } from './poll.js'
 import { carryNothing } from './propagation.js'
 import { chosenOf } from './rules.js'
 import { signingKeys, verify } from './runtime.js'
 import { encode } from './signing.js'
 
-const DEVICE = 'x-device-id'
 const REMEMBERED = 1000
 
 /** @typedef {{header: string, again: boolean}} Decision */
@@ -34,6 +34,7 @@ export class Edge {
   constructor(poll, environ = process.env) {
     this.poll = poll
     this.halt = new LocalHalt(environ)
+    this.devices = new Devices(environ)
     this.told = environ.FIT_FEATURES === undefined ? new Set() : chosen(environ.FIT_FEATURES)
   }
 
@@ -129,7 +130,7 @@ export function standing(edgeOf) {
     const goOn = (decision) => {
       try {
         carryNothing() // unless the reader finds something in what is left
-        cleanHandshakes(standsAt(request))
+        cleanHandshakes(standsAt(request), edge)
         admit(edge, request, decision)
       } catch {
         replace(request, '')
@@ -153,8 +154,22 @@ export const edge = standing(() => (own ??= new Edge(RulesPoll.fromEnvironment()
 
 function decisionOn(edge, request) {
   cleanTrailers(request)
-  const { baggage: inbound = '', [DEVICE]: device = '' } = request.headers
-  return edge.onward(inbound, device, (wanted) => featuresOf(described(request), wanted))
+  const { baggage: inbound = '' } = request.headers
+  return edge.onward(inbound, deviceOf(edge, request), (wanted) => featuresOf(described(request), wanted))
+}
+
+function deviceOf(edge, request) {
+  try {
+    return edge.devices.of((name) => valuesOf(request, name), request.socket?.remoteAddress ?? '')
+  } catch {
+    return '' // nobody knows
+  }
+}
+
+/** The values of all headers of a name: Node joins some of them by itself. */
+function valuesOf({ headers, rawHeaders = [] }, name) {
+  const found = rawHeaders.filter((_, at) => at % 2 && rawHeaders[at - 1].toLowerCase() === name)
+  return found.length || !(name in headers) ? found : [String(headers[name])]
 }
 
 function admit(edge, request, { header, again }) {
@@ -196,13 +211,13 @@ function cleanTrailers(request) {
 }
 
 /** Have handshakes (WebSocket) come to a server without a context from outside: no middleware sees them. */
-function cleanHandshakes(server) {
+function cleanHandshakes(server, edge) {
   if (!server) return
   const { emit } = server
   server.emit = function (event, request, ...given) {
     if (event === 'upgrade' || event === 'connect') {
-      const { baggage: inbound = '', [DEVICE]: device = '' } = request.headers
-      const [header] = screened(inbound, device)
+      const { baggage: inbound = '' } = request.headers
+      const [header] = screened(inbound, deviceOf(edge, request))
       if (header !== inbound) replace(request, header)
     }
     return emit.call(this, event, request, ...given)

@@ -61,6 +61,20 @@ export function hostsOf(host, path) {
   return authority === undefined ? [host] : [host, PORT.exec(authority)?.[1] ?? authority]
 }
 
+/**
+ * An address, given with or without a port and brackets; undefined for anything else.
+ * @param {string} text
+ */
+export function addressOf(text) {
+  const found = read(PORT.exec(text)?.[1] ?? text)
+  return found !== undefined && net.isIP(found) ? found : undefined
+}
+
+/** Whether an address fits an entry of a list that is written as FIT_HOSTS is. */
+export function allows(address, listed) {
+  return entries(listed).find(([fits]) => fits(address))?.[1] ?? false
+}
+
 function decided(host, text) {
   const fitting = entries(text ?? '').find(([fits]) => fits(host))
   if (fitting) return fitting[1]

@@ -16,11 +16,11 @@ export function protocolOf(url) {
  * The answer to a GET, where it says that all is well; its body is still to come. Redirects are not followed: the
  * token goes to the control plane and to nobody it might name.
  * @param {string} url
- * @param {{token: string, accept: string, signal: AbortSignal}} how
+ * @param {{token: string, accept: string, devices: string, signal: AbortSignal}} how `devices`: how they are told apart
  * @returns {Promise<http.IncomingMessage>}
  */
-export function opened(url, { token, accept, signal }) {
-  const headers = { authorization: `Bearer ${token}`, accept }
+export function opened(url, { token, accept, devices, signal }) {
+  const headers = { authorization: `Bearer ${token}`, accept, 'ldfi-devices': devices }
   return new Promise((resolve, reject) => {
     const request = protocolOf(url).get(url, { headers, agent: false, signal }, (response) => {
       const { statusCode } = response

@@ -14,6 +14,7 @@ import { Allowances, written } from './allowance.js'
 import { untraced } from './arrival.js'
 import { Asks } from './asks.js'
 import { steady } from './clock.js'
+import { Devices } from './identity.js'
 import { Known } from './known.js'
 import { eventsOf, opened, textOf } from './line.js'
 import { within } from './request.js'
@@ -44,6 +45,7 @@ export class RulesPoll {
   constructor(url, token) {
     this.url = url.replace(/\/+$/, '')
     this.token = token
+    this.devices = new Devices().kinds
     this.asks = new Asks(this, () => this.#tell())
   }
 
@@ -194,7 +196,7 @@ export class RulesPoll {
     const said = { ...written(counts), ...(asks && { wants: '' }), ...more } // who is wanted is asked for
     const words = Object.entries(said).map(([name, value]) => `&${name}=${value}`).join('')
     const query = `version=${encodeURIComponent(version)}&wait=${this.#wait}&edge=${this.edge}${words}`
-    return opened(`${this.url}/api/v1/edge/rules?${query}`, { token: this.token, accept, signal })
+    return opened(`${this.url}/api/v1/edge/rules?${query}`, { token: this.token, accept, signal, devices: this.devices })
   }
 }
 

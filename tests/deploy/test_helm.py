@@ -199,7 +199,13 @@ def test_no_secret_may_stand_in_the_configuration() -> None:
     refused = set(SCHEMA["properties"]["config"]["propertyNames"]["not"]["enum"])
     assert secrets <= refused
     assert refused - secrets == {
-        *("LDFI_HOST", "LDFI_PORT", "LDFI_HALT_PORT", "LDFI_ADVERTISE_URL"),  # the chart's own
+        *(
+            "LDFI_HOST",
+            "LDFI_PORT",
+            "LDFI_GRPC_PORT",
+            "LDFI_HALT_PORT",
+            "LDFI_ADVERTISE_URL",
+        ),  # the chart's own
         "FIT_KEYS",
     }
 

@@ -101,6 +101,15 @@ def test_probes_and_ports_meet(pod: Document) -> None:
     assert int(load("configmap")["data"]["LDFI_PORT"]) == ports["http"]
 
 
+def test_spans_come_in_over_grpc_where_they_do_over_http(pod: Document, role: str) -> None:
+    ports = {each["name"]: each["containerPort"] for each in pod["spec"]["containers"][0]["ports"]}
+    port = int(load("configmap")["data"]["LDFI_GRPC_PORT"])
+    assert ports.get("otlp-grpc") == (None if role == "ingest" else port)
+    if role == "api":
+        served = {each["name"]: each for each in load("api", "Service")["spec"]["ports"]}
+        assert served["otlp-grpc"] == {"name": "otlp-grpc", "port": port, "targetPort": "otlp-grpc"}
+
+
 def test_the_door_for_halting_is_open_where_it_is_served(pod: Document, role: str) -> None:
     ports = {each["name"]: each["containerPort"] for each in pod["spec"]["containers"][0]["ports"]}
     halt = int(load("configmap")["data"]["LDFI_HALT_PORT"])
@@ -115,6 +124,7 @@ def test_only_who_may_halt_reaches_the_door_for_it() -> None:
     data = load("configmap")["data"]
     doors = {
         int(data["LDFI_PORT"]): "ldfi.dev/client",
+        int(data["LDFI_GRPC_PORT"]): "ldfi.dev/client",
         int(data["LDFI_HALT_PORT"]): "ldfi.dev/halt",
     }
     open_to: dict[int, list[Document]] = {}
@@ -126,7 +136,7 @@ def test_only_who_may_halt_reaches_the_door_for_it() -> None:
     for port, label in doors.items():
         for peer in open_to[port]:
             labels = [each["matchLabels"] for each in peer.values()]
-            assert {label: "true"} in labels or (port == int(data["LDFI_PORT"]) and ours in labels)
+            assert {label: "true"} in labels or (label == "ldfi.dev/client" and ours in labels)
             assert label != "ldfi.dev/halt" or "podSelector" in peer, "a whole namespace"
 
 

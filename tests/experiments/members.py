@@ -50,6 +50,7 @@ class Member:
             "LDFI_MEMBER_KEY": "the same in all of them",
             "LDFI_LEASE": "3",
             "LDFI_PORT": f"{self.port}",
+            "LDFI_GRPC_PORT": "off",
             ATTACHED: "1",
             **self.options,
         }

@@ -136,7 +136,7 @@ ONE_BY_ONE = threading.Lock()
 def edge(environment: dict[str, str]) -> dict[str, str]:
     """Set up an edge, as in a process with these variables."""
     with ONE_BY_ONE:
-        for name in ("LDFI_URL", "LDFI_TOKEN", "FIT_HALT", "FIT_HALT_FILE"):
+        for name in ("LDFI_URL", "LDFI_TOKEN", "FIT_HALT", "FIT_HALT_FILE", "FIT_DEVICE"):
             os.environ.pop(name, None)
         os.environ.update(environment)
         made: Any

@@ -43,6 +43,7 @@ def bootstrap(port: int, asked: int, upstream: str) -> dict[str, Any]:
     manager = {
         "@type": f"{EXTENSIONS}.filters.network.http_connection_manager.v3.HttpConnectionManager",
         "stat_prefix": "front",
+        "use_remote_address": True,  # else nobody but clients says whose a request is
         "route_config": {"virtual_hosts": [{"name": "all", "domains": ["*"], "routes": [route]}]},
         "http_filters": filters,
         "upgrade_configs": [{"upgrade_type": "websocket"}],

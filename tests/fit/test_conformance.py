@@ -121,8 +121,8 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The host in Python, and its edges over ASGI, in this process."""
     provider = conformance_host.provided()
     monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
-    for name in ("LDFI_URL", "LDFI_TOKEN", "FIT_HALT", "FIT_HALT_FILE"):
-        monkeypatch.setenv(name, "")  # so that it is what it was afterwards
+    for name in ("LDFI_URL", "LDFI_TOKEN", "FIT_HALT", "FIT_HALT_FILE", "FIT_DEVICE"):
+        monkeypatch.delenv(name, raising=False)  # so that it is what it was afterwards
     monkeypatch.setenv("FIT_KEYS", HOST_KEYS)
     assert fit.install("conformance")
     with conformance_host.hosted() as url:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long
 ROOT = Path(__file__).parents[2]
 LOCKS = {
     "ci.lock": ("dev", "audit"),
-    "image.lock": ("demo", "kafka", "signing"),
+    "image.lock": ("demo", "grpc", "kafka", "signing"),
     "build.lock": ("build",),
 }
 _PINNED = re.compile(r"^(?P<name>[\w.-]+)==(?P<version>\S+)(?: ; .*?)? \\$", re.M)

@@ -28,7 +28,7 @@ import (
 	fit "github.com/ldfi-dev/ldfi/fit/go"
 )
 
-// DeviceHeader says which device a request comes from. One without it is never stamped.
+// DeviceHeader says which device a request comes from, unless [Config] names something else.
 const DeviceHeader = "X-Device-Id"
 
 const (
@@ -47,6 +47,8 @@ type Config struct {
 	Halted   bool      // stamp nothing, whatever the service says
 	HaltFile string    // stamp nothing while this file is there
 	Features string    // what spans shall tell of: "header.x-plan,cookie.ab"
+	Device   *string   // who a device is (DeviceVariable); nil: what its header X-Device-Id says
+	Trusted  *string   // whose X-Forwarded-For is believed (TrustedVariable); nil: that of 127.0.0.1
 }
 
 // Edge decides by the rules that it fetches from the service. A nil Edge only takes contexts out.
@@ -56,6 +58,8 @@ type Edge struct {
 	halt halt
 	told map[string]bool
 	lots atomic.Uint64
+
+	devices identity
 }
 
 // New makes an edge. Where something in its configuration cannot be read the error says so, and the edge that
@@ -64,6 +68,16 @@ func New(config Config) (*Edge, error) {
 	made := &Edge{keys: config.Keys, halt: halt{always: config.Halted, file: config.HaltFile}}
 	var wrong, unread error
 	made.told, wrong = parseChosen(config.Features)
+	said, trusted := ownDevice, loopback
+	if config.Device != nil {
+		said = *config.Device
+	}
+	if config.Trusted != nil {
+		trusted = *config.Trusted
+	}
+	var misread error
+	made.devices, misread = parseDevices(said, trusted)
+	wrong = errors.Join(wrong, misread)
 	if config.Keys == nil || config.URL == "" || config.Token == "" {
 		return made, wrong
 	}
@@ -73,11 +87,12 @@ func New(config Config) (*Edge, error) {
 		return made, errors.Join(wrong, unread)
 	}
 	made.poll = newPoll(config.URL, config.Token)
+	made.poll.devices = made.devices.kinds()
 	return made, wrong
 }
 
 // FromEnv makes the edge that the environment describes: FIT_KEYS, LDFI_URL, LDFI_TOKEN, FIT_HALT,
-// FIT_HALT_FILE and FIT_FEATURES. On errors it does what [New] does.
+// FIT_HALT_FILE, FIT_FEATURES, FIT_DEVICE and FORWARDED_ALLOW_IPS. On errors it does what [New] does.
 func FromEnv() (*Edge, error) {
 	var keys *fit.Keys
 	var unread error
@@ -88,8 +103,17 @@ func FromEnv() (*Edge, error) {
 		Keys: keys, URL: os.Getenv("LDFI_URL"), Token: os.Getenv("LDFI_TOKEN"),
 		Halted: os.Getenv("FIT_HALT") == "1", HaltFile: os.Getenv("FIT_HALT_FILE"),
 		Features: os.Getenv("FIT_FEATURES"),
+		Device:   set(DeviceVariable), Trusted: set(TrustedVariable),
 	})
 	return made, errors.Join(unread, err)
+}
+
+// set returns what a variable says; nil where it is not set.
+func set(variable string) *string {
+	if text, is := os.LookupEnv(variable); is {
+		return &text
+	}
+	return nil
 }
 
 // Close stops polling and drops the lease: nothing is stamped any more.

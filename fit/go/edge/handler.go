@@ -39,7 +39,7 @@ func (e *Edge) admit(request *http.Request) (onward *http.Request, serving *serv
 	if request.Header.Get("Upgrade") != "" {
 		has = nil
 	}
-	done := e.decide(inbound, latin1(header(request, DeviceHeader)), has)
+	done := e.decide(inbound, e.deviceOf(request), has)
 	onward = request
 	if done.header != inbound {
 		onward = withBaggage(request, done.header)
@@ -59,6 +59,21 @@ func (e *Edge) admit(request *http.Request) (onward *http.Request, serving *serv
 		ctx, serving = served.Begin(fit.Carry(ctx, done.context)) // for services whose baggage nobody reads
 	}
 	return onward.WithContext(ctx), serving
+}
+
+// deviceOf returns which device a request comes from; empty where nobody knows.
+func (e *Edge) deviceOf(request *http.Request) string {
+	if e == nil {
+		return ""
+	}
+	return e.devices.of(func(name string) []string {
+		sent := request.Header[http.CanonicalHeaderKey(name)]
+		text := make([]string, len(sent))
+		for i, each := range sent {
+			text[i] = latin1(each)
+		}
+		return text
+	}, request.RemoteAddr)
 }
 
 // header joins all values of one header by commas, as RFC 9110, section 5.3 allows.

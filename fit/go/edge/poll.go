@@ -37,6 +37,7 @@ const (
 type poll struct {
 	url, token string
 	edge       string // 16 characters, new for every edge
+	devices    string // by what it tells devices apart
 	client     *http.Client
 	allowances allowances
 	known      known
@@ -189,6 +190,7 @@ func (p *poll) question(ctx context.Context, accept string, heard report, more s
 		return nil, err
 	}
 	request.Header.Set("Accept", accept)
+	request.Header.Set("Ldfi-Devices", p.devices)
 	return p.send(request)
 }
 

@@ -289,3 +289,29 @@ func (v stepVector) take(counted *allowances, heard *report) string {
 	}
 	return ""
 }
+
+func TestDevicesAreThoseOfTheVectors(t *testing.T) {
+	all := vectors[struct {
+		Cases []struct {
+			Setting, Trusted, Peer, Device string
+			Headers                        [][2]string
+		}
+	}](t, "devices.json")
+	if len(all.Cases) < 400 {
+		t.Fatalf("only %d", len(all.Cases))
+	}
+	for _, each := range all.Cases {
+		tells, _ := parseDevices(each.Setting, each.Trusted)
+		got := tells.of(func(name string) (values []string) {
+			for _, pair := range each.Headers {
+				if pair[0] == name {
+					values = append(values, pair[1])
+				}
+			}
+			return values
+		}, each.Peer)
+		if got != each.Device {
+			t.Errorf("%+v: it is %q", each, got)
+		}
+	}
+}

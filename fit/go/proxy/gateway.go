@@ -91,6 +91,10 @@ func arrivedOver(sent *extproc.HttpHeaders) *http.Request {
 			request.Header[name] = values
 		}
 	}
+	if came := request.Header["X-Forwarded-For"]; len(came) > 0 { // Envoy adds the address of the connection
+		said := came[len(came)-1]
+		request.RemoteAddr = strings.TrimSpace(said[strings.LastIndexByte(said, ',')+1:])
+	}
 	if protocol := headers.Get(":protocol"); protocol != "" { // RFC 8441: an upgrade over HTTP/2
 		request.Header.Set("Upgrade", protocol)
 	}

@@ -13,6 +13,7 @@ import { ContextError } from '../context.js'
 import { faultOf } from '../faults.js'
 import { featuresOf } from '../features.js'
 import { Keys } from '../keys.js'
+import { Devices } from '../identity.js'
 import { holds, predicateOf } from '../predicate.js'
 import { leaseOf, MalformedRules } from '../rules.js'
 import { encode } from '../signing.js'
@@ -35,6 +36,17 @@ test('marks of devices', () => {
   assert.ok(edge.marks.length > 40)
   for (const { device, mark } of edge.marks) {
     assert.equal(markOf(device).toString(16).padStart(16, '0'), mark, device)
+  }
+})
+
+test('devices are those of the vectors', () => {
+  const { cases } = vectors('devices.json')
+  assert.ok(cases.length > 400)
+  process.removeAllListeners('warning') // of sources that are none
+  for (const { setting, trusted, headers, peer, device } of cases) {
+    const devices = new Devices({ FIT_DEVICE: setting, FORWARDED_ALLOW_IPS: trusted })
+    const values = (name) => headers.filter(([key]) => key === name).map(([, value]) => value)
+    assert.equal(devices.of(values, peer), device, JSON.stringify({ setting, trusted, headers, peer }))
   }
 })
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -50,6 +51,19 @@ def test_no_number_that_an_edge_says_puts_the_metrics_out(name: str) -> None:
 
     assert metrics.status_code == 200
     assert "ldfi_edges" in metrics.text
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said"), [("address", True), ("header,cookie,address", True), ("header", False)]
+)
+def test_an_edge_says_whether_it_goes_by_addresses(kinds: str, said: bool) -> None:
+    app = service("sqlite://")
+    with client_of(app) as client:
+        headers = {"ldfi-devices": kinds}
+        client.get("/api/v1/edge/rules", params={"edge": "e1"}, headers=headers).raise_for_status()
+        fleet = app.state.engine.board.fleet
+        assert fleet["e1"].by_address is said
+        assert fleet.by_address(time.time()) is said
 
 
 @pytest.mark.parametrize("wait", [0.0, 0.4])

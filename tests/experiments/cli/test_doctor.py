@@ -68,6 +68,23 @@ def test_status(change: dict[str, Any], about: set[str]) -> None:
     assert ill(of_status({**STATUS, **change})) == about
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"spans": 0, "grpc_port": 4317}, "nothing arrived by gRPC; port 4317 takes OTLP"),
+        ({"spans": 0, "grpc_off": "no grpcio"}, "OTLP over gRPC is off: no grpcio"),
+        ({"grpc_port": 4317, "grpc_exports": 7}, "7 exports arrived by gRPC; port 4317"),
+        ({"grpc_port": 4317}, None),  # spans come another way
+        ({"spans": 0}, None),  # it is set to off, or the service is older
+    ],
+)
+def test_what_came_over_grpc_is_said_where_it_helps(
+    change: dict[str, Any], said: str | None
+) -> None:
+    found = [each for each in of_status({**STATUS, **change}) if each.about == "grpc"]
+    assert [each.said for each in found] == ([] if said is None else [said])
+
+
 @pytest.mark.parametrize("source", ["devices", "root"])
 def test_nobody_is_advised_to_set_what_is_set(source: str) -> None:
     silent = {**STATUS, "outcomes": 0, "went_well": 0, "outcomes_from": source}

@@ -391,7 +391,9 @@ def test_an_experiment_on_record_says_which_edge_was_given_and_used_how_many() -
             rows = session.scalars(select(ExperimentRow).where(ExperimentRow.armed_at.is_not(None)))
             for row in rows:
                 edges = row.comparison["edges"]
-                assert {*map(tuple, edges)} == {("edge", "token", "behind", "given", "used")}
+                assert {*map(tuple, edges)} == {
+                    ("edge", "token", "behind", "given", "used", "by_address")
+                }
                 assert sum(each["used"] for each in edges) == row.comparison["treated"]
                 table = side_by_side(ExperimentView.of(row).model_dump(mode="json"))
                 screen = console()

@@ -164,6 +164,29 @@ def test_the_door_for_halting_needs_a_database_that_two_can_open(
     assert Config.load().halt_port == 8601
 
 
+@pytest.mark.parametrize(
+    ("given", "port"), [("0", 0), ("4317", 4317), ("off", "off"), ("OFF", "off"), ("", None)]
+)
+def test_the_port_for_grpc_may_be_off(
+    monkeypatch: pytest.MonkeyPatch, given: str, port: object
+) -> None:
+    monkeypatch.setenv("LDFI_GRPC_PORT", given)
+    assert Config.load().grpc_port == port
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [(each, "give a port, 0 to 65535, or off") for each in ("-1", "65536", "on", "4317.0")]
+    + [("8600", "grpc_port 8600 is taken")],
+)
+def test_no_other_port_for_grpc_is_taken(
+    monkeypatch: pytest.MonkeyPatch, given: str, said: str
+) -> None:
+    monkeypatch.setenv("LDFI_GRPC_PORT", given)
+    with pytest.raises(InvalidConfig, match=said):
+        Config.load()
+
+
 @pytest.mark.parametrize("text", ["prot = 1", "limits = {}", "port = ", "[server]\nport = 1"])
 def test_a_file_with_anything_unknown_is_refused(text: str) -> None:
     Path("ldfi.toml").write_text(text)

@@ -89,8 +89,11 @@ type frontAsked struct{ Environment map[string]string }
 func (h *host) front(asked frontAsked) map[string]string {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	for _, name := range []string{"LDFI_URL", "LDFI_TOKEN", "FIT_HALT", "FIT_HALT_FILE"} {
-		_ = os.Setenv(name, asked.Environment[name])
+	for _, name := range []string{"LDFI_URL", "LDFI_TOKEN", "FIT_HALT", "FIT_HALT_FILE", "FIT_DEVICE"} {
+		_ = os.Unsetenv(name)
+		if value, is := asked.Environment[name]; is {
+			_ = os.Setenv(name, value)
+		}
 	}
 	decides, err := edge.FromEnv()
 	if err != nil {

@@ -73,6 +73,21 @@ public final class Hosts {
     return known;
   }
 
+  /** An address as it is compared, given with or without a port and brackets; null for anything else. */
+  public static String address(String text) {
+    Matcher port = PORT.matcher(text);
+    Host read = Host.read(port.matches() ? port.group(1) : text);
+    if (read.address == null || read.address.length == 4) {
+      return read.address == null ? null : read.dotted();
+    }
+    StringBuilder groups = new StringBuilder();
+    for (int at = 0; at < 16; at += 2) {
+      int group = (read.address[at] & 0xff) << 8 | read.address[at + 1] & 0xff;
+      groups.append(at == 0 ? "" : ":").append(Integer.toHexString(group));
+    }
+    return groups.toString();
+  }
+
   private boolean allow(Host host) {
     for (Entry each : entries) {
       if (each.fits.test(host)) {

@@ -23,15 +23,13 @@ import java.util.logging.Logger;
  * Whatever fails in here, the request goes on, unstamped.
  */
 public final class Edge {
-  /** The header that says which device a request comes from. One without it is never stamped. */
-  public static final String DEVICE = "x-device-id";
-
   private static final Logger LOGGER = Logger.getLogger(Edge.class.getName());
 
   private final Keys keys;
   private final Poll poll; // null: contexts are only taken out
   private final Halt halt;
   private final Set<String> told;
+  private final Devices devices;
   private final AtomicLong lots = new AtomicLong();
 
   /**
@@ -44,12 +42,18 @@ public final class Edge {
     String token = environment.getOrDefault("LDFI_TOKEN", "");
     boolean asks = keys != null && !token.isEmpty() && url.matches("https?://[^/]+.*");
     this.keys = keys;
-    this.poll = asks ? new Poll(new Service(url, token), unseen, Asks.WITHIN) : null;
+    this.devices = new Devices(environment);
+    this.poll = asks ? new Poll(new Service(url, token, devices.kinds()), unseen, Asks.WITHIN) : null;
     this.halt = new Halt("1".equals(environment.get("FIT_HALT")), environment.get("FIT_HALT_FILE"));
     this.told = Chosen.read(environment.getOrDefault("FIT_FEATURES", ""));
     if (!url.isEmpty() && !url.matches("https?://[^/]+.*")) {
       LOGGER.log(Level.SEVERE, "the edge stays quiet: LDFI_URL is no http:// or https://");
     }
+  }
+
+  /** Tells which device a request comes from. */
+  public Devices devices() {
+    return devices;
   }
 
   /** Whether it can stamp, and not only take contexts out. */

@@ -17,11 +17,13 @@ final class Service {
 
   private final String url;
   private final String token;
+  private final String devices;
 
-  /** One at this address. */
-  Service(String url, String token) {
+  /** One at this address, which is told by what devices are told apart. */
+  Service(String url, String token, String devices) {
     this.url = url.replaceAll("/+$", "");
     this.token = token;
+    this.devices = devices;
   }
 
   /** Asks with a GET, and returns an answer that says that all is well; milliseconds without a byte end it. */
@@ -53,6 +55,7 @@ final class Service {
     asked.setReadTimeout(silent);
     asked.setRequestProperty("Authorization", "Bearer " + token);
     asked.setRequestProperty("Accept", accept);
+    asked.setRequestProperty("Ldfi-Devices", devices);
   }
 
   private static HttpURLConnection checked(HttpURLConnection asked) throws IOException {

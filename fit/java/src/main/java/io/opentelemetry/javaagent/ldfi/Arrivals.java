@@ -77,7 +77,7 @@ public final class Arrivals implements InstrumenterCustomizerProvider {
   private static Context admitted(Context context, Arriving<?> arriving, Attributes began, boolean isHttp) {
     EDGE.start();
     String inbound = arriving.header(EdgePropagator.FIELD);
-    String device = arriving.header(Edge.DEVICE);
+    String device = EDGE.devices().of(arriving::values, () -> arriving.peer(began));
     boolean mayBeStamped = isHttp && arriving.header("upgrade").isEmpty();
     Edge.Decision done = EDGE.decide(inbound, device, mayBeStamped ? () -> arriving.request(began) : null);
     Context onward = context;

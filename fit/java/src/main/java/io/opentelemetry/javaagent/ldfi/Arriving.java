@@ -44,9 +44,20 @@ final class Arriving<C> {
 
   /** All values of one header, joined by commas as RFC 9110, section 5.3 allows; empty without it. */
   String header(String name) {
+    return String.join(",", values(name));
+  }
+
+  List<String> values(String name) {
     List<String> values = new ArrayList<>();
     getter.getAll(carrier, name).forEachRemaining(values::add);
-    return String.join(",", values);
+    return values;
+  }
+
+  /** The address of the connection; empty where the agent takes what proxies say for it, whoever says so. */
+  String peer(Attributes began) {
+    String connection = told(began, "network.peer.address");
+    boolean isSaid = !header("forwarded").isEmpty() || !header("x-forwarded-for").isEmpty();
+    return !connection.isEmpty() ? connection : isSaid ? "" : told(began, "client.address");
   }
 
   /** The request as it arrives, by what its span has been told of it. */

@@ -66,7 +66,7 @@ class AsksTest {
 
   /** What asks there, by an offer of which nobody may treat any device by itself. */
   private Poll poll(int within) {
-    Poll made = new Poll(new Service("http://127.0.0.1:" + server.getAddress().getPort(), "t"), Runnable::run, within);
+    Poll made = new Poll(new Service("http://127.0.0.1:" + server.getAddress().getPort(), "t", "header"), Runnable::run, within);
     made.known.offer(new Lease("e-1", 0, true, List.of(), Set.of()));
     made.allowances.offer(Map.of("e1", 0L, "e2", 0L));
     return made;

@@ -88,6 +88,30 @@ class EdgeVectorsTest {
   }
 
   @Test
+  void devicesAreThoseOfTheVectors() throws IOException {
+    List<JsonElement> cases = list(Vectors.of("devices.json"), "cases");
+    for (JsonElement each : cases) {
+      Devices devices =
+          new Devices(Map.of("FIT_DEVICE", text(each, "setting"), "FORWARDED_ALLOW_IPS", text(each, "trusted")));
+      String found =
+          devices.of(
+              name -> {
+                List<String> values = new ArrayList<>();
+                for (JsonElement header : each.getAsJsonObject().getAsJsonArray("headers")) {
+                  JsonArray pair = header.getAsJsonArray();
+                  if (pair.get(0).getAsString().equals(name)) {
+                    values.add(pair.get(1).getAsString());
+                  }
+                }
+                return values;
+              },
+              () -> text(each, "peer"));
+      assertEquals(text(each, "device"), found, each.toString());
+    }
+    assertTrue(cases.size() > 400);
+  }
+
+  @Test
   void whatIsNoLeaseArmsNothing() {
     for (String none :
         List.of(

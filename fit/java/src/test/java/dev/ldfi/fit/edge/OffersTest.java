@@ -14,7 +14,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class OffersTest {
-  private final Poll poll = new Poll(new Service("http://127.0.0.1:9", "t"), Runnable::run, Asks.WITHIN);
+  private final Poll poll = new Poll(new Service("http://127.0.0.1:9", "t", "header"), Runnable::run, Asks.WITHIN);
   private final Offers offers = new Offers(poll);
 
   private static String event(String version) {
