@@ -23,9 +23,12 @@ RULES: Final = {"tests": "sequential", "threshold": "threshold"}
 class Meaning:
     """The worst of what decided: ``delta`` (the rise in the failure rate that *tolerated* rules
     out), ``alpha`` (the chance of a false verdict, of either sort), ``rules``, ``samples`` (treated
-    requests that counted). None where nothing says it. ``unjudged``: how many experiments decided
-    and do not say by what. ``presumed``: the share of the sets that are presumed safe and are not,
-    which it exceeds with a chance of 5 %; None where more faults are not taken never to help."""
+    requests that counted), ``heard`` (the share of devices of whose first request was heard),
+    ``patience`` (seconds that failure contexts were sure to hold). None where nothing says it;
+    ``unheard``, ``unheld``: how many *tolerated* do not say the last two. ``unjudged``: how many
+    experiments decided and do not say by what. ``presumed``: the share of the sets that are
+    presumed safe and are not, which it exceeds with a chance of 5 %; None where more faults are not
+    taken never to help."""
 
     delta: float | None
     alpha: float | None
@@ -33,6 +36,10 @@ class Meaning:
     samples: int | None
     unjudged: int
     presumed: float | None
+    heard: float | None = None
+    patience: float | None = None
+    unheard: int = 0
+    unheld: int = 0
 
     @classmethod
     def of(cls, certificate: dict[str, Any], records: Sequence[AnyRecord]) -> Meaning:
@@ -49,6 +56,8 @@ class Meaning:
         )
         tried = certificate["rechecks"]
         bound = upper_bound(tried["violated"], tried["tried"])
+        heard = [each.reports.share for each in survived if each.reports is not None]
+        held = [each.held for each in survived if each.held is not None]
         return cls(
             delta=max((each.rule.delta for each in survived), default=None),
             alpha=max(map(_alpha, judged), default=None),
@@ -56,6 +65,10 @@ class Meaning:
             samples=min((each.arms.treated for each in survived), default=None),
             unjudged=decided - len(judged),
             presumed=bound if certificate["axioms"]["monotone"] else None,
+            heard=min(heard, default=None),
+            patience=min(held, default=None),
+            unheard=len(survived) - len(heard),
+            unheld=len(survived) - len(held),
         )
 
     def words(self) -> Iterator[str]:
@@ -68,6 +81,10 @@ class Meaning:
         if self.rules:
             names = [name for name, rule in RULES.items() if rule in self.rules]
             yield f"by the rule {' and '.join(names)}"
+        if self.heard is not None:
+            yield f"of {100 * self.heard:.3g} % of the devices or more it was heard how they fared"
+        if self.patience is not None:
+            yield f"failure contexts held for {self.patience:.3g} s or more"
         if self.unjudged:
             yield f"{self.unjudged} experiments do not say by what they were judged"
         if self.presumed is not None:
@@ -83,12 +100,14 @@ class Required:
     alpha: float | None = None
     rule: str | None = None
     presumed: float | None = None
+    heard: float | None = None
+    patience: float | None = None
 
 
 def lacking(meaning: Meaning, required: Required) -> Iterator[str]:
     """Say where verdicts meant less than is required."""
-    asks = (required.delta, required.alpha, required.rule)
-    if asks != (None, None, None) and meaning.unjudged:
+    asks = (required.delta, required.alpha, required.rule, required.heard, required.patience)
+    if any(each is not None for each in asks) and meaning.unjudged:
         yield f"{meaning.unjudged} experiments do not say by what they were judged"
     for name, found, most in (
         ("δ", meaning.delta, required.delta),
@@ -97,6 +116,14 @@ def lacking(meaning: Meaning, required: Required) -> Iterator[str]:
     ):
         if most is not None and found is not None and found > most:
             yield f"its {name} is {found:.4g}, and {most:g} is asked for"
+    for what, found, least, unsaid in (
+        ("share of reports heard", meaning.heard, required.heard, meaning.unheard),
+        ("patience in seconds", meaning.patience, required.patience, meaning.unheld),
+    ):
+        if least is not None and unsaid:
+            yield f"{unsaid} experiments do not say their {what}, and {least:g} is asked for"
+        if least is not None and found is not None and found < least:
+            yield f"its {what} is {found:.4g}, and {least:g} is asked for"
     if required.rule is not None:
         others = [each for each in meaning.rules if each != RULES[required.rule]]
         yield from (f"verdicts are by the rule {each}" for each in _called(others))

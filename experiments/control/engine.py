@@ -259,6 +259,10 @@ class Engine:
         if lineage.experiment:
             told = lineage.experiment, trace.trace_id, deaths(trace.spans)
             self.scheduler.settle(*told)
+        else:
+            known = self.catalogue.class_of(lineage.features, lineage.service)
+            if known is not None:
+                known.traffic.arrive(now)
         if self.outcomes_from == "root":
             self._route(Observation(lineage, root_outcome(lineage)), now)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -82,6 +83,8 @@ def record_of(experiment: Experiment, lesson: Lesson | None, number: int) -> Run
         relied_on=tuple(sorted(lesson.relied_on)) if lesson else (),
         degraded=lesson.degraded if lesson else False,
         traces=Rested.on(traces, lesson.traces if lesson else ()),
+        reports=None if counted_elsewhere else experiment.reports(),
+        held=experiment.holds if math.isfinite(experiment.holds) else None,
     )
 
 

@@ -46,7 +46,7 @@ from ldfi.experiments.domain.judging.killed import KILLED, Instances, in_words
 from ldfi.experiments.domain.judging.ordered import Ordered
 from ldfi.experiments.domain.judging.reach import Reach
 from ldfi.experiments.domain.judging.shares import EdgeShare
-from ldfi.experiments.domain.judging.silence import RollCall, heard_of, silence
+from ldfi.experiments.domain.judging.silence import RollCall, reports, silence, too_many, unwell
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.judging.verdict import Counts, Tests, Verdict, tests_for
 from ldfi.experiments.domain.settings import Settings, Thresholds
@@ -56,7 +56,7 @@ from ldfi.fit.faults import Fault
 from ldfi.fit.predicate import Predicate
 from ldfi.lineage.asked import as_asked
 from ldfi.lineage.killed import Death, deaths
-from ldfi.proof.record import Overruled
+from ldfi.proof.record import BothReports, Overruled
 
 ExperimentState = Literal[
     "proposed", "waiting", "armed", "observing", "settling", "decided", "aborted"
@@ -377,6 +377,11 @@ class Experiment:
         """Control against treatment."""
         return compare(self.arms["control"].sample(), self.arms["treatment"].sample())
 
+    def reports(self) -> BothReports:
+        """Count who was heard of, by what the edges say to have let in."""
+        control = self.controls if self.enrolled is None and not self.over else self.enrolled
+        return reports(self.reach, self.order, self.used, control)
+
     def _has_evidence(self, now: float) -> bool:
         """Whether it is enough to stop. Where more of the treated are silent *tolerated* takes more
         devices."""
@@ -389,8 +394,10 @@ class Experiment:
         enough = self.order.enough(now, everybody=everybody, patience=self.settings.settle)
         self._roll.call(now, self.used, self.controls, calm=self.order.calm)
         last = not self.order.calm or self.used >= self.settings.members
-        if not enough or last or not self._roll.doubtful(self.reach):
+        if not enough or last or not self._roll.doubtful(self.reach, self.order, self.settings):
             return enough
+        if too_many(unwell(self.reports()), self.settings) is not None:
+            return True
         self._stages.allowed = following(self.used, self.used, 0)
         self.order.doubt()
         return False
@@ -398,11 +405,12 @@ class Experiment:
     def _verdict(self) -> Verdict:
         """Give the verdict: see *the order*, above."""
         told, counted = self.tests.final(), self.settings.promql is not None
-        heard = heard_of(self.reach, self.used, self.enrolled)
+        known = self.enrolled is not None
+        silent = None if counted else silence(self.reports(), self.settings, told, known=known)
         context = JudgingContext(
             fired=bool(self.arms["treatment"].total and (self.good or self.bad)),
             hurt=self.bystanders.hurt,
-            silent=None if counted else silence(heard, self.settings.delta, told),
+            silent=silent,
             fallen=self.reach.fallen() if told == "tolerated" else None,
             killed=in_words(self.instances.killed()),
             outlasted=self._outlasted() if told == "tolerated" else None,

@@ -119,6 +119,11 @@ class Ordered:
         the first request of one that has reported may be under way."""
         return len(self._hasty) <= FEW * len(self._of)
 
+    def fared(self, devices: Collection[str]) -> tuple[int, int]:
+        """Count those of these devices that count, and those of them that did not fail."""
+        found = [self._of[each] for each in devices if each in self._of]
+        return len(found), sum(not failed for _, _, _, failed in found)
+
     def traces(self) -> list[str]:
         """List the traces of all that was counted, in the order in which the requests began."""
         return [trace_id for _, trace_id, _, _ in self._counted]
