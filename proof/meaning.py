@@ -54,8 +54,6 @@ class Meaning:
             run["origin"] == "injected" and run["good"] is not None
             for run in certificate["evidence"]
         )
-        tried = certificate["rechecks"]
-        bound = upper_bound(tried["violated"], tried["tried"])
         heard = [each.reports.share for each in survived if each.reports is not None]
         held = [each.held for each in survived if each.held is not None]
         return cls(
@@ -64,7 +62,7 @@ class Meaning:
             rules=tuple(sorted({each.rule.name for each in judged})),
             samples=min((each.arms.treated for each in survived), default=None),
             unjudged=decided - len(judged),
-            presumed=bound if certificate["axioms"]["monotone"] else None,
+            presumed=_presumed(certificate),
             heard=min(heard, default=None),
             patience=min(held, default=None),
             unheard=len(survived) - len(heard),
@@ -89,7 +87,8 @@ class Meaning:
             yield f"{self.unjudged} experiments do not say by what they were judged"
         if self.presumed is not None:
             share = f"{100 * self.presumed:.2g} %" if self.presumed < 1 else "any share"
-            yield f"{share} of the sets presumed safe may not be, by re-checks (at 95 %)"
+            by = "by re-checks of single faults and of more (at 95 %)"
+            yield f"{share} of the sets presumed safe may not be, {by}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +150,20 @@ def _at_most(failed: int, tried: int, share: float) -> float:
         term *= (tried - each + 1) / each * share / (1 - share)
         total += term
     return total
+
+
+def _presumed(certificate: dict[str, Any]) -> float | None:
+    """Bound the share of the sets presumed safe that are not: that of single faults and that of
+    more at once is the larger one at least, and re-checks are drawn from each by lot."""
+    axioms = certificate["axioms"]
+    if not axioms["monotone"]:
+        return None
+    tried = [run for run in certificate["evidence"] if run.get("recheck")]
+    bounds = []
+    for single in (True, False) if axioms["bounds"]["max_size"] != 1 else (True,):
+        outcomes = [run["good"] for run in tried if (len(run["injected"]) == 1) == single]
+        bounds.append(upper_bound(outcomes.count(False), len(outcomes)))
+    return max(bounds)
 
 
 def _alpha(record: RunRecord) -> float:

@@ -322,7 +322,8 @@ class World:
         spans = [_rewritten(each, trace_id, began, fields, would) for each in run.spans]
         self.engine.receive_spans(spans, self.now)
         if not fate.lost:
-            outcome = Outcome(trace_id, device, "", good, duration=0.1)
+            mark = mark_of(device)
+            outcome = Outcome(trace_id, device, "", good, duration=0.1, mark=mark)
             heapq.heappush(self._reports, (self.now + fate.late, number, outcome))
         self._deliver()
 

@@ -223,7 +223,10 @@ class Experiment:
         lineage, outcome = as_asked(observation.lineage, self.faults), observation.outcome
         observation = replace(observation, lineage=lineage)
         treated = lineage.arm == "treatment"
-        self._treated += treated
+        if lineage.trace_id in self.kept:  # its device has contradicted itself, for the worse
+            self._forget(lineage.trace_id)
+        else:
+            self._treated += treated
         if treated and lineage.fired:
             self.exposed.add(outcome.device)
             if not outcome.success:
@@ -253,6 +256,14 @@ class Experiment:
         counted = (lineage.start, lineage.trace_id, treated, not outcome.success)
         if self.order.take(outcome.device, counted, again=lineage.again):
             self.arms[arm].add(observation, self.order.failures[treated])
+
+    def _forget(self, trace_id: str) -> None:
+        """Have a request teach nothing, since a worse outcome of it comes now."""
+        self.good = [each for each in self.good if each.lineage.trace_id != trace_id]
+        self.bad = [each for each in self.bad if each.lineage.trace_id != trace_id]
+        self.outlasted.pop(trace_id, None)
+        if self.undisturbed is not None and self.undisturbed.lineage.trace_id == trace_id:
+            self.undisturbed = None
 
     def lose(self, arm: str, trace_id: str = "", died: Iterable[Death] = ()) -> None:
         """Note that the trace of one request under this experiment had a hole. ``died``: processes,

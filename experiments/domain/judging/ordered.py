@@ -90,7 +90,7 @@ class Ordered:
         whether the device counts. ``again``: its first request was another one."""
         owed, since = self._owed.get(device, (counted, None))
         if again and device not in self._of:
-            self._owed[device] = min(owed, counted), since
+            self._owed[device] = _counting(owed, counted), since
             return False
         self._owed.pop(device, None)
         self._put(device, counted)
@@ -98,11 +98,12 @@ class Ordered:
 
     def _put(self, device: str, counted: Counted) -> None:
         before = self._of.get(device)
-        if before is not None and abs(counted[0] - before[0]) < self.patience * 1e9:
-            self._hasty.add(device)
-        if before is not None and before <= counted:
-            return
         if before is not None:
+            if before[1] != counted[1] and abs(counted[0] - before[0]) < self.patience * 1e9:
+                self._hasty.add(device)
+            counted = _counting(before, counted)
+            if counted == before:
+                return
             place = bisect(self._counted, before) - 1
             del self._counted[place]
             self.failures[before[2]] -= before[3]
@@ -169,3 +170,9 @@ class Ordered:
             self._kept.pop()
         self._fed, known = self._kept[-1] if self._kept else (0, self.fresh)
         self._tests = known.copy()
+
+
+def _counting(one: Counted, other: Counted) -> Counted:
+    """Return the outcome that counts of two of a device: that of the request that began earlier,
+    and of one request the worse."""
+    return max(one, other) if one[:2] == other[:2] else min(one, other)

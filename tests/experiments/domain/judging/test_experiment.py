@@ -503,7 +503,7 @@ def test_silence_is_no_success() -> None:
     feed(experiment, 40, treated=True)
     experiment.used = 40 + 14
     assert decide(experiment) == "inconclusive"
-    assert experiment.reason.startswith("14 of 54 treated devices never reported: more devices")
+    assert experiment.reason == "14 of 54 treated devices never reported"
     # When they are so few that heard and well is no rarer by δ
     few = an_experiment(Settings(delta=0.25))
     feed(few, 40, treated=True)
@@ -676,3 +676,18 @@ def test_the_threshold_rule_wants_ten() -> None:
         experiment.observe(seen(number, "treatment", success=False))
 
     assert decide(experiment) == "inconclusive"
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_device_that_contradicts_itself_failed_whatever_it_said_first(*, first: bool) -> None:
+    experiment = an_experiment()
+    for number in range(40):
+        experiment.observe(seen(2 * number, "control", success=True))
+        for success in (first, not first):
+            experiment.observe(seen(2 * number + 1, "treatment", success=success))
+            if not success:
+                break  # what is better afterwards is not handed over
+    treated = experiment.arms["treatment"]
+    assert (treated.total, treated.failures) == (40, 40)
+    assert (len(experiment.good), len(experiment.bad)) == (0, 40)
+    assert decide(experiment) == "harmful"
