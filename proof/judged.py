@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ldfi.proof.outcome import AnyRecord, OutcomeRecord
 from ldfi.proof.record import Arms, BothReports, RunRecord
@@ -42,6 +43,8 @@ def wrong(record: AnyRecord) -> Iterator[str]:
     yield from _verdict(record)
     if record.reports is not None:
         yield from _reports(record, record.reports)
+    if record.seldom is not None:
+        yield from _seldom(record, record.seldom)
 
 
 def _reports(record: RunRecord, reports: BothReports) -> Iterator[str]:
@@ -62,6 +65,23 @@ def _reports(record: RunRecord, reports: BothReports) -> Iterator[str]:
             f"it is tolerated, but {reports.treatment.silent} of {reports.treatment.enrolled} "
             "treated devices were never heard of, which is too many for it"
         )
+
+
+def _seldom(record: RunRecord, seldom: str) -> Iterator[str]:
+    """Say where those that ask seldom do not make it *tolerated* by themselves."""
+    order = record.order or ""
+    if len(seldom) != len(order) or not set(seldom) <= {"s", "o"}:
+        yield "who asks seldom does not fit to its outcomes"
+    elif record.verdict == "tolerated":
+        theirs = "".join(each for each, who in zip(order, seldom, strict=True) if who == "s")
+        part = replace(record, order=theirs)
+        said = (
+            {threshold(record.rule, _treated(part))}
+            if record.rule.name == "threshold"
+            else _weighed(part).verdicts()
+        )
+        if "tolerated" not in said:
+            yield "it is tolerated, and by those that ask seldom alone it is not"
 
 
 def counts(record: RunRecord) -> Arms:

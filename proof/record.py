@@ -17,10 +17,12 @@ from ldfi.proof.errors import Unreadable
 from ldfi.proof.fields import Fields, text, wholes
 from ldfi.proof.statistics import LETTERS, JudgingRule, Look
 
-Overruled = Literal["bystanders", "nothing fired", "silence", "reach", "patience", "killed"]
+Overruled = Literal[
+    "bystanders", "nothing fired", "silence", "reach", "patience", "killed", "seldom"
+]
 """Why the verdict is not what the tests say: others were hurt (*interference*); nothing fired; too
 many never reported; requests stopped reaching the point; they outlasted their failure contexts; a
-process seems to have died of it."""
+process seems to have died of it; too little is known of devices that ask seldom."""
 
 ProofSlot = Literal["alone", "first", "second"]
 """Whether it proves by itself, or is one of two that do so together."""
@@ -137,7 +139,9 @@ class RunRecord:
     is what follows from both and the ``slot``. ``order``: outcomes one by one; ``looks``: as
     somebody else counted them; one of the two is None. ``worse``, ``not_worse``: logarithms of the
     evidence. ``reports``: who was heard of; ``held``: seconds that failure contexts were sure to
-    hold. Earlier records say neither, and are written without."""
+    hold; ``seldom``: ``s`` for each of ``order`` that is of a device that asks seldom, ``o`` for
+    the others, where there are so many such devices that it has to be shown of them by themselves.
+    Earlier records say none of it, and are written without."""
 
     experiment: str
     request_class: str
@@ -168,6 +172,7 @@ class RunRecord:
     traces: Rested
     reports: BothReports | None = None
     held: float | None = None
+    seldom: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Write it as a document."""
@@ -175,6 +180,7 @@ class RunRecord:
         added = {
             "reports": None if self.reports is None else self.reports.to_json(),
             "held": self.held,
+            "seldom": self.seldom,
         }
         return {
             **{name: value for name, value in added.items() if value is not None},
@@ -270,6 +276,7 @@ class RunRecord:
             traces=Rested.from_json(data.inner("traces")),
             reports=_reports(data.inner("reports")) if data.has("reports") else None,
             held=data.number("held", 0, FAR) if data.has("held") else None,
+            seldom=data.text("seldom") if data.has("seldom") else None,
         )
         level.done()
         data.done()

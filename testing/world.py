@@ -289,9 +289,13 @@ class World:
                 return self.rules()[0]
         raise AssertionError(f"nothing was armed in {limit} steps")
 
+    def device(self, number: int) -> str:
+        """Say which device sends the request of this number: by default each in its turn."""
+        return f"d{number % self.devices}"
+
     def _request(self, path: str) -> None:
         number = next(self._ids)
-        device, trace_id = f"d{number % self.devices}", f"{number:032x}"
+        device, trace_id = self.device(number), f"{number:032x}"
         edge = self.edges[number % len(self.edges)]
         claimed = edge.claim(path, device, self.now)
         faults: frozenset[str] = frozenset()

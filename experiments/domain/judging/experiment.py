@@ -30,7 +30,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ldfi.experiments.domain.judging import slots
+from ldfi.experiments.domain.judging import seldom, slots
 from ldfi.experiments.domain.judging.admission import Stages, first, following
 from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.judging.comparison import (
@@ -50,6 +50,7 @@ from ldfi.experiments.domain.judging.silence import RollCall, reports, silence, 
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.judging.verdict import Counts, Tests, Verdict, tests_for
 from ldfi.experiments.domain.settings import Settings, Thresholds
+from ldfi.experiments.domain.traffic.frequency import Frequency
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.context import Arm
 from ldfi.fit.faults import Fault
@@ -172,6 +173,14 @@ class Experiment:
     outlasted: dict[str, float] = field(default_factory=dict)
     """Trace of a treated request that went well → how long it took, in seconds, where its failure
     context may have run out before its caller gave up: the fault was not there all the time."""
+    frequency: Frequency = field(default_factory=Frequency)
+    """How often the devices of its class ask."""
+    asked: dict[str, int] = field(default_factory=dict)
+    """Device → how many of its requests were known of when it was heard of first."""
+    heard: BothReports | None = None
+    """Who was heard of when its verdict was given."""
+    rare: list[bool] | None = None
+    """Which of those that counted then ask seldom; None where they do not matter."""
     cut: int = 0
     """Treated requests whose trace had a hole: neither good nor bad, whatever their device said."""
     _treated: int = 0
@@ -223,6 +232,8 @@ class Experiment:
         lineage, outcome = as_asked(observation.lineage, self.faults), observation.outcome
         observation = replace(observation, lineage=lineage)
         treated = lineage.arm == "treatment"
+        known = self.frequency.add(outcome.device, lineage.start / 1e9)
+        self.asked.setdefault(outcome.device, known)
         if lineage.trace_id in self.kept:  # its device has contradicted itself, for the worse
             self._forget(lineage.trace_id)
         else:
@@ -405,10 +416,14 @@ class Experiment:
         enough = self.order.enough(now, everybody=everybody, patience=self.settings.settle)
         self._roll.call(now, self.used, self.controls, calm=self.order.calm)
         last = not self.order.calm or self.used >= self.settings.members
-        if not enough or last or not self._roll.doubtful(self.reach, self.order, self.settings):
+        if not enough or last:
             return enough
-        if too_many(unwell(self.reports()), self.settings) is not None:
+        if self._roll.doubtful(self.reach, self.order, self.settings):
+            if too_many(unwell(self.reports()), self.settings) is not None:
+                return True
+        elif seldom.unshown(self.order, self._seldom()) is None:
             return True
+        self._roll.doubts = True
         self._stages.allowed = following(self.used, self.used, 0)
         self.order.doubt()
         return False
@@ -417,17 +432,24 @@ class Experiment:
         """Give the verdict: see *the order*, above."""
         told, counted = self.tests.final(), self.settings.promql is not None
         known = self.enrolled is not None
-        silent = None if counted else silence(self.reports(), self.settings, told, known=known)
+        self.heard, self.rare = None if counted else self.reports(), self._seldom()
+        silent = self.heard and silence(self.heard, self.settings, told, known=known)
         context = JudgingContext(
             fired=bool(self.arms["treatment"].total and (self.good or self.bad)),
             hurt=self.bystanders.hurt,
             silent=silent,
             fallen=self.reach.fallen() if told == "tolerated" else None,
             killed=in_words(self.instances.killed()),
+            seldom=seldom.unshown(self.order, self.rare) if told == "tolerated" else None,
             outlasted=self._outlasted() if told == "tolerated" else None,
         )
         verdict, self.reason, self.overruled = judge(told, self.reason, context)
         return verdict
+
+    def _seldom(self) -> list[bool] | None:
+        if self.settings.promql is not None:
+            return None
+        return seldom.places(self.frequency, self.asked, self.order, self.settings.delta)
 
     def _outlasted(self) -> str | None:
         """Say that too many requests outlasted their contexts for *tolerated*: had they failed, it

@@ -10,7 +10,7 @@ earlier can come any more, or the first has come.
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Collection, Set
+from collections.abc import Collection, Iterable, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -124,6 +124,19 @@ class Ordered:
         """Count those of these devices that count, and those of them that did not fail."""
         found = [self._of[each] for each in devices if each in self._of]
         return len(found), sum(not failed for _, _, _, failed in found)
+
+    def among(self, devices: Collection[str]) -> list[bool]:
+        """Say of each that was counted, in order, whether it is of one of these devices."""
+        theirs = {self._of[each] for each in devices if each in self._of}
+        return [each in theirs for each in self._counted]
+
+    def final_of(self, chosen: Iterable[bool]) -> Verdict:
+        """Give the last verdict by these of the counted alone."""
+        tests = self.fresh.copy()
+        for (_, _, treated, failed), counts in zip(self._counted, chosen, strict=True):
+            if counts:
+                tests.add(treated=treated, failed=failed)
+        return tests.final()
 
     def traces(self) -> list[str]:
         """List the traces of all that was counted, in the order in which the requests began."""

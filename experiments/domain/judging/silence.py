@@ -155,7 +155,7 @@ class RollCall:
     """Who had been let in when *tolerated* was said first: of these it is known, once they have had
     time to report, how many never did.
 
-    ``doubts``: too many did not, so more have to be let in.
+    ``doubts``: too few are known of, so more have to be let in.
     """
 
     doubts: bool = False
@@ -174,9 +174,7 @@ class RollCall:
         """Say whether too few of these are heard of and well for *tolerated*."""
         found = reports(reach, order, self._treated, self._control, self._at or 0.0)
         self._at = None
-        doubted = not shown(found, settings)
-        self.doubts |= doubted
-        return doubted
+        return not shown(found, settings)
 
 
 def _nearest(bet: float, delta: float, k: float) -> float:

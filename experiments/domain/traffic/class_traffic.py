@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from ldfi.experiments.domain.traffic.frequency import Frequency
 from ldfi.experiments.domain.traffic.interned import Interned, faults_at, names_at
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.spells import Spells
@@ -149,6 +150,8 @@ class Traffic:
         default_factory=lambda: deque(maxlen=5 * STEADY_OUTCOMES), compare=False
     )
     """When the traces of the newest requests were whole (Unix seconds). Not kept either."""
+    frequency: Frequency = field(default_factory=Frequency, compare=False)
+    """How often its devices ask. Nor is that."""
 
     @classmethod
     def of(cls, shapes: Iterable[Shape], topology: Topology, since: float, until: float) -> Traffic:
@@ -179,6 +182,7 @@ class Traffic:
         outcome = observation.outcome
         self._recent.append((now, outcome.success))
         self._newest.append(observation.lineage.called)
+        self.frequency.add(outcome.device, now)
         if not near:
             self.spells.add(outcome.device, now, success=outcome.success)
         self.topology.learn(observation.lineage)
