@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-RARE: Final = 4.0
+RARE: Final = 5.0
 """So many times as often others have to ask for a device to ask seldom."""
 REMEMBERED: Final = 5_000
 """Devices after which the older half is forgotten."""
