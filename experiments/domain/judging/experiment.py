@@ -401,7 +401,7 @@ class Experiment:
 
     def reports(self) -> BothReports:
         """Count who was heard of, by what the edges say to have let in."""
-        control = self.controls if self.enrolled is None and not self.over else self.enrolled
+        control = self.enrolled if self.state == "settling" else self.controls
         return reports(self.reach, self.order, self.used, control)
 
     def _has_evidence(self, now: float) -> bool:
@@ -430,10 +430,12 @@ class Experiment:
 
     def _verdict(self) -> Verdict:
         """Give the verdict: see *the order*, above."""
-        told, counted = self.tests.final(), self.settings.promql is not None
-        known = self.enrolled is not None
+        told, known = self.tests.final(), self.enrolled is not None
+        counted = self.settings.promql is not None
         self.heard, self.rare = None if counted else self.reports(), self._seldom()
-        silent = self.heard and silence(self.heard, self.settings, told, known=known)
+        silent = None
+        if self.heard is not None:
+            silent = silence(self.heard, self.settings, told, known=known)
         context = JudgingContext(
             fired=bool(self.arms["treatment"].total and (self.good or self.bad)),
             hurt=self.bystanders.hurt,
