@@ -5,10 +5,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ldfi.proof.outcome import AnyRecord, OutcomeRecord
-from ldfi.proof.record import Arms, RunRecord
-from ldfi.proof.statistics import CLOSE, Weighed, level, threshold, weigh, weigh_looks
+from ldfi.proof.record import Arms, BothReports, RunRecord
+from ldfi.proof.statistics import (
+    CLOSE,
+    Weighed,
+    heard_and_well,
+    level,
+    threshold,
+    weigh,
+    weigh_looks,
+)
 
 
 def wrong(record: AnyRecord) -> Iterator[str]:
@@ -32,6 +41,47 @@ def wrong(record: AnyRecord) -> Iterator[str]:
     if not math.isclose(found, record.rule.alpha, rel_tol=1e-9):
         yield f"its α is {record.rule.alpha:g}, by its level it is {found:g}"
     yield from _verdict(record)
+    if record.reports is not None:
+        yield from _reports(record, record.reports)
+    if record.seldom is not None:
+        yield from _seldom(record, record.seldom)
+
+
+def _reports(record: RunRecord, reports: BothReports) -> Iterator[str]:
+    """Say where what was heard does not fit to what counted, or makes nothing *tolerated*."""
+    arms = record.arms
+    for name, total, failed, each in (
+        ("control", arms.control, arms.control_failed, reports.control),
+        ("treatment", arms.treated, arms.treated_failed, reports.treatment),
+    ):
+        fits = each.well <= each.reached <= min(total, each.heard) and each.heard <= each.enrolled
+        if not fits or each.reached - each.well > failed or each.well > total - failed:
+            yield f"its reports of {name} are {each.to_json()}, which its outcomes do not bear out"
+    if record.verdict != "tolerated" or not reports.treatment.silent:
+        return
+    evidence = heard_and_well(record.rule.delta, reports.look)
+    if evidence < -math.log(record.rule.alpha_tolerated) - CLOSE:
+        yield (
+            f"it is tolerated, but {reports.treatment.silent} of {reports.treatment.enrolled} "
+            "treated devices were never heard of, which is too many for it"
+        )
+
+
+def _seldom(record: RunRecord, seldom: str) -> Iterator[str]:
+    """Say where those that ask seldom do not make it *tolerated* by themselves."""
+    order = record.order or ""
+    if len(seldom) != len(order) or not set(seldom) <= {"s", "o"}:
+        yield "who asks seldom does not fit to its outcomes"
+    elif record.verdict == "tolerated":
+        theirs = "".join(each for each, who in zip(order, seldom, strict=True) if who == "s")
+        part = replace(record, order=theirs)
+        said = (
+            {threshold(record.rule, _treated(part))}
+            if record.rule.name == "threshold"
+            else _weighed(part).verdicts()
+        )
+        if "tolerated" not in said:
+            yield "it is tolerated, and by those that ask seldom alone it is not"
 
 
 def counts(record: RunRecord) -> Arms:

@@ -23,9 +23,12 @@ RULES: Final = {"tests": "sequential", "threshold": "threshold"}
 class Meaning:
     """The worst of what decided: ``delta`` (the rise in the failure rate that *tolerated* rules
     out), ``alpha`` (the chance of a false verdict, of either sort), ``rules``, ``samples`` (treated
-    requests that counted). None where nothing says it. ``unjudged``: how many experiments decided
-    and do not say by what. ``presumed``: the share of the sets that are presumed safe and are not,
-    which it exceeds with a chance of 5 %; None where more faults are not taken never to help."""
+    requests that counted), ``heard`` (the share of devices of whose first request was heard),
+    ``patience`` (seconds that failure contexts were sure to hold). None where nothing says it;
+    ``unheard``, ``unheld``: how many *tolerated* do not say the last two. ``unjudged``: how many
+    experiments decided and do not say by what. ``presumed``: the share of the sets that are
+    presumed safe and are not, which it exceeds with a chance of 5 %; None where more faults are not
+    taken never to help."""
 
     delta: float | None
     alpha: float | None
@@ -33,6 +36,10 @@ class Meaning:
     samples: int | None
     unjudged: int
     presumed: float | None
+    heard: float | None = None
+    patience: float | None = None
+    unheard: int = 0
+    unheld: int = 0
 
     @classmethod
     def of(cls, certificate: dict[str, Any], records: Sequence[AnyRecord]) -> Meaning:
@@ -47,15 +54,19 @@ class Meaning:
             run["origin"] == "injected" and run["good"] is not None
             for run in certificate["evidence"]
         )
-        tried = certificate["rechecks"]
-        bound = upper_bound(tried["violated"], tried["tried"])
+        heard = [each.reports.share for each in survived if each.reports is not None]
+        held = [each.held for each in survived if each.held is not None]
         return cls(
             delta=max((each.rule.delta for each in survived), default=None),
             alpha=max(map(_alpha, judged), default=None),
             rules=tuple(sorted({each.rule.name for each in judged})),
             samples=min((each.arms.treated for each in survived), default=None),
             unjudged=decided - len(judged),
-            presumed=bound if certificate["axioms"]["monotone"] else None,
+            presumed=_presumed(certificate),
+            heard=min(heard, default=None),
+            patience=min(held, default=None),
+            unheard=len(survived) - len(heard),
+            unheld=len(survived) - len(held),
         )
 
     def words(self) -> Iterator[str]:
@@ -68,11 +79,16 @@ class Meaning:
         if self.rules:
             names = [name for name, rule in RULES.items() if rule in self.rules]
             yield f"by the rule {' and '.join(names)}"
+        if self.heard is not None:
+            yield f"of {100 * self.heard:.3g} % of the devices or more it was heard how they fared"
+        if self.patience is not None:
+            yield f"failure contexts held for {self.patience:.3g} s or more"
         if self.unjudged:
             yield f"{self.unjudged} experiments do not say by what they were judged"
         if self.presumed is not None:
             share = f"{100 * self.presumed:.2g} %" if self.presumed < 1 else "any share"
-            yield f"{share} of the sets presumed safe may not be, by re-checks (at 95 %)"
+            by = "by re-checks of single faults and of more (at 95 %)"
+            yield f"{share} of the sets presumed safe may not be, {by}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +99,14 @@ class Required:
     alpha: float | None = None
     rule: str | None = None
     presumed: float | None = None
+    heard: float | None = None
+    patience: float | None = None
 
 
 def lacking(meaning: Meaning, required: Required) -> Iterator[str]:
     """Say where verdicts meant less than is required."""
-    asks = (required.delta, required.alpha, required.rule)
-    if asks != (None, None, None) and meaning.unjudged:
+    asks = (required.delta, required.alpha, required.rule, required.heard, required.patience)
+    if any(each is not None for each in asks) and meaning.unjudged:
         yield f"{meaning.unjudged} experiments do not say by what they were judged"
     for name, found, most in (
         ("δ", meaning.delta, required.delta),
@@ -97,6 +115,14 @@ def lacking(meaning: Meaning, required: Required) -> Iterator[str]:
     ):
         if most is not None and found is not None and found > most:
             yield f"its {name} is {found:.4g}, and {most:g} is asked for"
+    for what, found, least, unsaid in (
+        ("share of reports heard", meaning.heard, required.heard, meaning.unheard),
+        ("patience in seconds", meaning.patience, required.patience, meaning.unheld),
+    ):
+        if least is not None and unsaid:
+            yield f"{unsaid} experiments do not say their {what}, and {least:g} is asked for"
+        if least is not None and found is not None and found < least:
+            yield f"its {what} is {found:.4g}, and {least:g} is asked for"
     if required.rule is not None:
         others = [each for each in meaning.rules if each != RULES[required.rule]]
         yield from (f"verdicts are by the rule {each}" for each in _called(others))
@@ -124,6 +150,20 @@ def _at_most(failed: int, tried: int, share: float) -> float:
         term *= (tried - each + 1) / each * share / (1 - share)
         total += term
     return total
+
+
+def _presumed(certificate: dict[str, Any]) -> float | None:
+    """Bound the share of the sets presumed safe that are not: that of single faults and that of
+    more at once is the larger one at least, and re-checks are drawn from each by lot."""
+    axioms = certificate["axioms"]
+    if not axioms["monotone"]:
+        return None
+    tried = [run for run in certificate["evidence"] if run.get("recheck")]
+    bounds = []
+    for single in (True, False) if axioms["bounds"]["max_size"] != 1 else (True,):
+        outcomes = [run["good"] for run in tried if (len(run["injected"]) == 1) == single]
+        bounds.append(upper_bound(outcomes.count(False), len(outcomes)))
+    return max(bounds)
 
 
 def _alpha(record: RunRecord) -> float:

@@ -17,10 +17,12 @@ from ldfi.proof.errors import Unreadable
 from ldfi.proof.fields import Fields, text, wholes
 from ldfi.proof.statistics import LETTERS, JudgingRule, Look
 
-Overruled = Literal["bystanders", "nothing fired", "silence", "reach", "patience", "killed"]
+Overruled = Literal[
+    "bystanders", "nothing fired", "silence", "reach", "patience", "killed", "seldom"
+]
 """Why the verdict is not what the tests say: others were hurt (*interference*); nothing fired; too
 many never reported; requests stopped reaching the point; they outlasted their failure contexts; a
-process seems to have died of it."""
+process seems to have died of it; too little is known of devices that ask seldom."""
 
 ProofSlot = Literal["alone", "first", "second"]
 """Whether it proves by itself, or is one of two that do so together."""
@@ -47,6 +49,57 @@ class Arms:
             "control": [self.control, self.control_failed],
             "treatment": [self.treated, self.treated_failed],
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """Devices of one arm. ``enrolled``: let in by the edges; ``heard``: of whose first request
+    something was heard; ``reached``: of these, those that reached the point; ``well``: of these,
+    those that did not fail."""
+
+    enrolled: int
+    heard: int
+    reached: int
+    well: int
+
+    @property
+    def silent(self) -> int:
+        """Count those of whose first request nothing came."""
+        return max(0, self.enrolled - self.heard)
+
+    @property
+    def exposed(self) -> int:
+        """Count those that may have reached the point."""
+        return self.reached + self.silent
+
+    def to_json(self) -> list[int]:
+        """Write it down."""
+        return [self.enrolled, self.heard, self.reached, self.well]
+
+
+@dataclass(frozen=True, slots=True)
+class BothReports:
+    """Who was heard of, in either arm."""
+
+    control: Reports
+    treatment: Reports
+
+    @property
+    def look(self) -> Look:
+        """Return, for either arm, those that may have reached the point, and those of them that
+        were not heard of and well."""
+        c, t = self.control, self.treatment
+        return c.exposed, c.exposed - c.well, t.exposed, t.exposed - t.well
+
+    @property
+    def share(self) -> float:
+        """Return the share of treated devices that were heard of; 1 where there are none."""
+        treated = self.treatment
+        return treated.heard / treated.enrolled if treated.enrolled else 1.0
+
+    def to_json(self) -> dict[str, list[int]]:
+        """Write it down."""
+        return {"control": self.control.to_json(), "treatment": self.treatment.to_json()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +138,10 @@ class RunRecord:
     seconds. ``own``: the α that the campaign asked for; ``level``: what e-LOND gave; ``rule.alpha``
     is what follows from both and the ``slot``. ``order``: outcomes one by one; ``looks``: as
     somebody else counted them; one of the two is None. ``worse``, ``not_worse``: logarithms of the
-    evidence."""
+    evidence. ``reports``: who was heard of; ``held``: seconds that failure contexts were sure to
+    hold; ``seldom``: ``s`` for each of ``order`` that is of a device that asks seldom, ``o`` for
+    the others, where there are so many such devices that it has to be shown of them by themselves.
+    Earlier records say none of it, and are written without."""
 
     experiment: str
     request_class: str
@@ -114,11 +170,20 @@ class RunRecord:
     relied_on: tuple[str, ...]
     degraded: bool
     traces: Rested
+    reports: BothReports | None = None
+    held: float | None = None
+    seldom: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Write it as a document."""
         rule = self.rule
+        added = {
+            "reports": None if self.reports is None else self.reports.to_json(),
+            "held": self.held,
+            "seldom": self.seldom,
+        }
         return {
+            **{name: value for name, value in added.items() if value is not None},
             "experiment": self.experiment,
             "request_class": self.request_class,
             "version": self.version,
@@ -209,6 +274,9 @@ class RunRecord:
             relied_on=data.many("relied_on", text),
             degraded=data.flag("degraded"),
             traces=Rested.from_json(data.inner("traces")),
+            reports=_reports(data.inner("reports")) if data.has("reports") else None,
+            held=data.number("held", 0, FAR) if data.has("held") else None,
+            seldom=data.text("seldom") if data.has("seldom") else None,
         )
         level.done()
         data.done()
@@ -239,6 +307,15 @@ def _arms(data: Fields) -> Arms:
     treated = wholes(data.take("treatment"), "arms: treatment", 2)
     data.done()
     return Arms(*control, *treated)
+
+
+def _reports(data: Fields) -> BothReports:
+    control, treatment = (
+        Reports(*wholes(data.take(name), f"{data.where}: {name}", 4))
+        for name in ("control", "treatment")
+    )
+    data.done()
+    return BothReports(control, treatment)
 
 
 def _order(data: Fields) -> str:

@@ -29,6 +29,8 @@ _RATES: Final = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8,
 _EVENLY: Final = 0.05
 _SLOT: Final = 0.05
 
+_HEARD_BETS: Final = tuple(math.sin(math.pi * step / 40) ** 2 for step in range(1, 20))
+
 Look = tuple[int, int, int, int]
 """Requests of control, of these failed, treated requests, of these failed."""
 
@@ -137,6 +139,38 @@ def threshold(rule: JudgingRule, treated: Iterable[tuple[int, int]]) -> str:
         if total >= rule.min_samples and failed > _SHARE * total:
             return "harmful"
     return "inconclusive" if total < rule.min_samples else "tolerated"
+
+
+def heard_and_well(delta: float, look: Look) -> float:
+    """Return the logarithm of the evidence that *heard and well* is no rarer by a share of δ.
+
+    ``look``: devices of either arm that may have reached the point, and those of them that were not
+    heard of and well. Each bet says that both arms have the same share of these; against it stands
+    the nearest pair with w₁ = (1 - δ)w₀, where w is one less that share.
+    """
+    n0, _, n1, _ = look
+    if not (n0 and n1):
+        return 0.0
+    terms = []
+    for share in _HEARD_BETS:
+        a = _rarer(share, delta, n0 / n1)
+        null = _log(look, a, a + delta * (1 - a))
+        terms.append((1 / len(_HEARD_BETS), _log(look, share, share) - null))
+    return _mean(terms)
+
+
+def _rarer(share: float, delta: float, k: float) -> float:
+    """Find the a for which (a, a + δ(1 - a)) is nearest to (share, share), control weighed k times:
+    the slope of the divergence has the sign of a cubic's factor that rises through zero once."""
+    low, high = 0.0, share
+    for _ in range(80):
+        a = (low + high) / 2
+        b = a + delta * (1 - a)
+        if k * (a - share) * b + (b - share) * a > 0:
+            high = a
+        else:
+            low = a
+    return (low + high) / 2
 
 
 def level(own: float, given: float | None, slot: str, opening: tuple[float, float] | None) -> float:

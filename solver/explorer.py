@@ -209,7 +209,7 @@ class Explorer:
         self._language.learn(each for pair in run.caused for each in pair)
         self.experiments += times
         if succeeded is not None:
-            self._rechecks.tried.add(injected)
+            self._rechecks.note(injected, safe=self.judge(injected) == "safe")
         self.runs.add(run, traces)
         self._equation.learn(run)
         if succeeded is False and run.teaches:

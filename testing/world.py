@@ -289,9 +289,13 @@ class World:
                 return self.rules()[0]
         raise AssertionError(f"nothing was armed in {limit} steps")
 
+    def device(self, number: int) -> str:
+        """Say which device sends the request of this number: by default each in its turn."""
+        return f"d{number % self.devices}"
+
     def _request(self, path: str) -> None:
         number = next(self._ids)
-        device, trace_id = f"d{number % self.devices}", f"{number:032x}"
+        device, trace_id = self.device(number), f"{number:032x}"
         edge = self.edges[number % len(self.edges)]
         claimed = edge.claim(path, device, self.now)
         faults: frozenset[str] = frozenset()
@@ -322,7 +326,8 @@ class World:
         spans = [_rewritten(each, trace_id, began, fields, would) for each in run.spans]
         self.engine.receive_spans(spans, self.now)
         if not fate.lost:
-            outcome = Outcome(trace_id, device, "", good, duration=0.1)
+            mark = mark_of(device)
+            outcome = Outcome(trace_id, device, "", good, duration=0.1, mark=mark)
             heapq.heappush(self._reports, (self.now + fate.late, number, outcome))
         self._deliver()
 

@@ -169,8 +169,9 @@ INGEST = [
     lines(
         "Device metrics not used",
         "late: after the verdict. unknown_experiment: of no experiment we know. join_duplicate: a "
-        "second report on one trace. join_no_outcome, join_unknown_trace: one came without the "
-        "other.",
+        "second report on one trace; join_contradiction: one that says something else, of which "
+        "the worse counts. join_not_drawn: of a device that no edge drew. join_no_outcome, "
+        "join_unknown_trace: one came without the other.",
         _dropped("late|join_.*|metric_.*|unknown_experiment"),
         unit=PER_SECOND,
     ),

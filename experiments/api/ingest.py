@@ -23,6 +23,7 @@ from ldfi.experiments.streams.door import Door, Letter
 from ldfi.experiments.streams.otlp import Divided, divide, from_json
 from ldfi.experiments.streams.wire import write_outcome
 from ldfi.experiments.telemetry import clock
+from ldfi.fit.allocation import DEVICE_BITS, mark_of
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.readers.batch import Batch
 from ldfi.lineage.readers.otlp import decode_protobuf
@@ -185,8 +186,8 @@ class DeviceMetric(BaseModel):
         Field(
             min_length=1,
             max_length=200,
-            description="Any id that stays. It is hashed with a secret key on arrival and never "
-            "stored or logged in clear.",
+            description="Any id that stays: the one that its requests carry to the edge. It is "
+            "hashed with a secret key on arrival and never stored or logged in clear.",
         ),
     ]
     trace_id: Annotated[
@@ -217,6 +218,8 @@ class DeviceMetrics(BaseModel):
     """A batch of device metrics. Each is checked by itself; bad ones are counted, not fatal.
 
     Also counted, in `dropped` of the status: second reports on one trace (`join_duplicate`),
+    those that contradict each other (`join_contradiction`; the worse counts), those of a device
+    that no edge can have drawn for the request (`join_not_drawn`; refused),
     reports whose trace never came (`join_unknown_trace`), and those that belong to an experiment
     nobody knows any more (`unknown_experiment`).
     """
@@ -263,6 +266,7 @@ def _outcome(item: object, key: bytes) -> Outcome | None:
         degraded=metric.outcome == "degraded",
         error_code=None if metric.error_code is None else clean(metric.error_code),
         duration=metric.duration_ms / 1000,
+        mark=mark_of(metric.device) & DEVICE_BITS,
     )
 
 

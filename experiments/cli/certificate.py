@@ -144,6 +144,14 @@ def check(
         float | None,
         typer.Option(help="The largest share of sets presumed safe that may not be, at 95 %."),
     ] = None,
+    heard: Annotated[
+        float | None,
+        typer.Option(help="The least share of devices that must have been heard of."),
+    ] = None,
+    patience: Annotated[
+        float | None,
+        typer.Option(help="The least time that faults must have held, in seconds."),
+    ] = None,
     key: Keys = None,
     as_json: AsJson = False,
 ) -> None:
@@ -162,7 +170,7 @@ def check(
         max_size,
         tuple(classes or ()),
         tuple(protected or ()),
-        Required(delta, alpha, rule, presumed),
+        Required(delta, alpha, rule, presumed, heard, patience),
         tuple(key or ()),
     )
     verdicts = check_all(file, asked)

@@ -42,7 +42,7 @@ from ldfi.fit.reach import InjectorReport
 from ldfi.lineage.assembly import FATES, Assembler, concerns
 from ldfi.lineage.expectations import Expectations
 from ldfi.lineage.killed import deaths, marks
-from ldfi.lineage.lineage import learn, learn_in_full, unusable
+from ldfi.lineage.lineage import Lineage, learn, learn_in_full, unusable
 from ldfi.lineage.span import Span, Trace
 from ldfi.lineage.unfinished import so_far
 
@@ -110,7 +110,13 @@ class Engine:
             patience=waiting.patience,
             expected=Expectations(),
         )
-        self._join = Join(waiting.report, trace=waiting.outcome)
+        self._join = Join(waiting.report, trace=waiting.outcome, drawn=self._drawn)
+
+    def _drawn(self, lineage: Lineage, outcome: Outcome) -> bool:
+        """Say whether the edge can have drawn the device that reports on a request."""
+        return outcome.mark is None or self.board.drew(
+            lineage.experiment, lineage.arm, outcome.mark
+        )
 
     def drops(self) -> dict[str, int]:
         """Everything that was received and could not be used, by reason."""
@@ -259,6 +265,10 @@ class Engine:
         if lineage.experiment:
             told = lineage.experiment, trace.trace_id, deaths(trace.spans)
             self.scheduler.settle(*told)
+        else:
+            known = self.catalogue.class_of(lineage.features, lineage.service)
+            if known is not None:
+                known.traffic.arrive(now)
         if self.outcomes_from == "root":
             self._route(Observation(lineage, root_outcome(lineage)), now)
         else:

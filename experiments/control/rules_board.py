@@ -70,6 +70,12 @@ class RulesBoard:
     def __getitem__(self, experiment: str) -> Posted:
         return self._posted[experiment]
 
+    def drew(self, experiment: str, arm: str, mark: int) -> bool:
+        """Say whether edges draw the device of this mark for an arm of an experiment; of one that
+        is not known any more they may have."""
+        posted = self._posted.get(experiment)
+        return posted is None or posted.rule.claim.arm_of(mark) == arm
+
     def put(self, rule: Rule, members: int, now: float, allowed: int | None = None) -> None:
         """Arm a rule for which ``members`` are reserved.
 

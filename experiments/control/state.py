@@ -19,6 +19,7 @@ from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.judging.bystanders import systems_of
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
+from ldfi.experiments.domain.judging.silence import too_many
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.errors import NotFound
@@ -124,13 +125,16 @@ class State:
 
     def of_class(self, facts: Facts, exploration: Exploration, now: float) -> Facts:
         """Return what the guards have to know of a campaign, and of one of its classes."""
-        known = exploration.knowledge
+        known, settings = exploration.knowledge, exploration.settings
         steady = known.traffic.steady(now)
+        heard = None if settings.promql is not None else known.traffic.heard(now)
+        heard = 1.0 if heard is None else heard
         return replace(
             self.nearby.facts(facts, known.traffic, now),
             request_class=known.name,
             success_rate=steady.rate,
             outcomes=steady.outcomes,
+            unheard=too_many(1 - heard * steady.rate, settings) if heard < 1 else None,
         )
 
 

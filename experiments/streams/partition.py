@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, Self
 
 from ldfi.experiments.domain.traffic.cut import CutRequest, cut_of
-from ldfi.experiments.domain.traffic.observation import Observation, Outcome
+from ldfi.experiments.domain.traffic.observation import Observation, Outcome, worst
 from ldfi.experiments.domain.traffic.root_outcome import root_outcome
 from ldfi.experiments.domain.traffic.waiting import Waiting
 from ldfi.experiments.streams.log_time import LogTime
@@ -174,8 +174,11 @@ class PartitionWork:
     def take_outcome(self, outcome: Outcome, offset: int) -> None:
         """Take what a device saw."""
         trace_id = outcome.trace_id
-        if trace_id in self._done or trace_id in self._joined or trace_id in self._outcomes:
+        if trace_id in self._done:
             self.dropped["join_duplicate"] += 1
+            return
+        if trace_id in self._joined or trace_id in self._outcomes:
+            self._take_another(outcome)
             return
         if trace_id in self._unusable:
             self._give_up_outcome(trace_id)
@@ -186,6 +189,18 @@ class PartitionWork:
             self._joined[trace_id] = Observation(waiting[1], outcome)
         else:
             self._outcomes[trace_id] = (self._times["spans"].now, outcome)
+
+    def _take_another(self, outcome: Outcome) -> None:
+        """Take one more report on a request that is not written yet: the worse counts."""
+        joined = self._joined.get(outcome.trace_id)
+        since, before = (0.0, joined.outcome) if joined else self._outcomes[outcome.trace_id]
+        told = worst((before, outcome))
+        same = before.badness == outcome.badness
+        self.dropped["join_duplicate" if same else "join_contradiction"] += 1
+        if joined is not None:
+            self._joined[outcome.trace_id] = Observation(joined.lineage, told)
+        else:
+            self._outcomes[outcome.trace_id] = since, told
 
     def advance(self) -> None:
         """Finish what is whole, give up what has waited too long."""

@@ -163,8 +163,10 @@ class Campaign:
         experiment = self._by_id.get(observation.lineage.experiment or "")
         if experiment is None:
             return None
-        experiment.observe(observation)
         exploration = self.explorations.get(experiment.request_class)
+        if exploration is not None:
+            experiment.frequency = exploration.knowledge.traffic.frequency
+        experiment.observe(observation)
         if exploration is not None:
             exploration.knowledge.traffic.topology.learn(observation.lineage)
         return experiment

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -82,7 +83,14 @@ def record_of(experiment: Experiment, lesson: Lesson | None, number: int) -> Run
         relied_on=tuple(sorted(lesson.relied_on)) if lesson else (),
         degraded=lesson.degraded if lesson else False,
         traces=Rested.on(traces, lesson.traces if lesson else ()),
+        reports=experiment.heard,
+        held=experiment.holds if math.isfinite(experiment.holds) else None,
+        seldom=_seldom(experiment),
     )
+
+
+def _seldom(experiment: Experiment) -> str | None:
+    return None if experiment.rare is None else "".join("os"[each] for each in experiment.rare)
 
 
 def _looks(experiment: Experiment) -> tuple[tuple[int, int, int, int], ...]:

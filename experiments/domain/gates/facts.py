@@ -40,6 +40,7 @@ class Facts:
     the campaign's calendar is closed. ``edges``: how many ask for rules. ``campaign``: its state.
     ``success_rate``: of the class's bystanders of late, between 0 and 1; ``outcomes``: how many
     they are; ``steady``: which success rate is asked for. ``protected_classes``: patterns.
+    ``unheard``: why devices report on too few of its requests for *tolerated*.
     ``running``: experiments that are armed, of which at most ``may_run`` may; ``on_class``: the one
     among them that is on the same class. ``beside``: how bystanders are hurt, by this experiment
     or by one that is over and that reached the same; ``cooling``: one that injected into the
@@ -56,6 +57,7 @@ class Facts:
     success_rate: float = 1.0
     steady: float = STEADY
     outcomes: int | None = None
+    unheard: str | None = None
     touches: tuple[Touch, ...] = ()
     beside: str | None = None
     cooling: str | None = None

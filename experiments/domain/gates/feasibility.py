@@ -24,6 +24,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal
 
 from ldfi.experiments.domain.judging import slots
+from ldfi.experiments.domain.judging.silence import takes
 from ldfi.experiments.domain.judging.verdict import Verdict, tests_for
 from ldfi.experiments.domain.settings import (
     DEFAULTS,
@@ -63,12 +64,13 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The traffic of one class: requests ``per_second`` of which the outcome came to be known, and
-    the share of them that fails by itself."""
+    """The traffic of one class: requests ``per_second`` of which the outcome came to be known, the
+    share of them that fails by itself, and the share of all that devices report on."""
 
     request_class: str
     per_second: float
     failing: float = 0.0
+    heard: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +181,22 @@ def estimate(settings: Settings, flow: Flow, level: float = 1.0) -> Estimate:
         expected=flow.per_second * settings.treatment * settings.window,
         members=settings.members,
         harmful=needed(settings, "harmful", flow.failing, level),
-        tolerated=needed(settings, "tolerated", flow.failing, level),
+        tolerated=_tolerated(settings, flow, level),
         window=settings.window,
         treatment=settings.treatment,
     )
+
+
+def _tolerated(settings: Settings, flow: Flow, level: float) -> Needed | None:
+    """Count the outcomes that *tolerated* takes, the more the fewer devices report."""
+    tests = needed(settings, "tolerated", flow.failing, level)
+    if tests is None or flow.heard >= 1:
+        return tests
+    share, ratio = 1 - flow.heard * (1 - flow.failing), settings.control / settings.treatment
+    wanted = takes(round(share, 2), settings.delta, settings.alpha_tolerated, ratio)
+    if not math.isfinite(wanted):
+        return None
+    return Needed(max(tests.treated, round(wanted)), max(tests.control, round(ratio * wanted)))
 
 
 def chosen(

@@ -131,6 +131,10 @@ def _known(facts: Facts) -> str | None:
     )
 
 
+def _unheard(facts: Facts) -> str | None:
+    return facts.unheard
+
+
 def _concurrency(facts: Facts) -> str | None:
     if facts.running < facts.may_run:
         return None
@@ -198,6 +202,13 @@ GUARDS: Final = (
         f"Of the class's requests that nobody injects into, at least {STEADY_LEAST} outcomes came "
         f"in within the last {STEADY_SECONDS / 60:.0f} minutes.",
         _known,
+        "class",
+    ),
+    Guard(
+        "reports",
+        "Devices report on so many of the class's requests that *tolerated* can be shown with the "
+        "campaign's `members`.",
+        _unheard,
         "class",
     ),
     Guard(

@@ -30,7 +30,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ldfi.experiments.domain.judging import slots
+from ldfi.experiments.domain.judging import seldom, slots
 from ldfi.experiments.domain.judging.admission import Stages, first, following
 from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.judging.comparison import (
@@ -46,17 +46,18 @@ from ldfi.experiments.domain.judging.killed import KILLED, Instances, in_words
 from ldfi.experiments.domain.judging.ordered import Ordered
 from ldfi.experiments.domain.judging.reach import Reach
 from ldfi.experiments.domain.judging.shares import EdgeShare
-from ldfi.experiments.domain.judging.silence import RollCall, heard_of, silence
+from ldfi.experiments.domain.judging.silence import RollCall, reports, silence, too_many, unwell
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.judging.verdict import Counts, Tests, Verdict, tests_for
 from ldfi.experiments.domain.settings import Settings, Thresholds
+from ldfi.experiments.domain.traffic.frequency import Frequency
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.context import Arm
 from ldfi.fit.faults import Fault
 from ldfi.fit.predicate import Predicate
 from ldfi.lineage.asked import as_asked
 from ldfi.lineage.killed import Death, deaths
-from ldfi.proof.record import Overruled
+from ldfi.proof.record import BothReports, Overruled
 
 ExperimentState = Literal[
     "proposed", "waiting", "armed", "observing", "settling", "decided", "aborted"
@@ -172,6 +173,14 @@ class Experiment:
     outlasted: dict[str, float] = field(default_factory=dict)
     """Trace of a treated request that went well → how long it took, in seconds, where its failure
     context may have run out before its caller gave up: the fault was not there all the time."""
+    frequency: Frequency = field(default_factory=Frequency)
+    """How often the devices of its class ask."""
+    asked: dict[str, int] = field(default_factory=dict)
+    """Device → how many of its requests were known of when it was heard of first."""
+    heard: BothReports | None = None
+    """Who was heard of when its verdict was given."""
+    rare: list[bool] | None = None
+    """Which of those that counted then ask seldom; None where they do not matter."""
     cut: int = 0
     """Treated requests whose trace had a hole: neither good nor bad, whatever their device said."""
     _treated: int = 0
@@ -223,7 +232,12 @@ class Experiment:
         lineage, outcome = as_asked(observation.lineage, self.faults), observation.outcome
         observation = replace(observation, lineage=lineage)
         treated = lineage.arm == "treatment"
-        self._treated += treated
+        known = self.frequency.add(outcome.device, lineage.start / 1e9)
+        self.asked.setdefault(outcome.device, known)
+        if lineage.trace_id in self.kept:  # its device has contradicted itself, for the worse
+            self._forget(lineage.trace_id)
+        else:
+            self._treated += treated
         if treated and lineage.fired:
             self.exposed.add(outcome.device)
             self.bystanders.treat(observation)
@@ -258,6 +272,14 @@ class Experiment:
         counted = (lineage.start, lineage.trace_id, treated, not outcome.success)
         if self.order.take(outcome.device, counted, again=lineage.again):
             self.arms[arm].add(observation, self.order.failures[treated])
+
+    def _forget(self, trace_id: str) -> None:
+        """Have a request teach nothing, since a worse outcome of it comes now."""
+        self.good = [each for each in self.good if each.lineage.trace_id != trace_id]
+        self.bad = [each for each in self.bad if each.lineage.trace_id != trace_id]
+        self.outlasted.pop(trace_id, None)
+        if self.undisturbed is not None and self.undisturbed.lineage.trace_id == trace_id:
+            self.undisturbed = None
 
     def lose(self, arm: str, trace_id: str = "", died: Iterable[Death] = ()) -> None:
         """Note that the trace of one request under this experiment had a hole. ``died``: processes,
@@ -382,6 +404,11 @@ class Experiment:
         """Control against treatment."""
         return compare(self.arms["control"].sample(), self.arms["treatment"].sample())
 
+    def reports(self) -> BothReports:
+        """Count who was heard of, by what the edges say to have let in."""
+        control = self.enrolled if self.state == "settling" else self.controls
+        return reports(self.reach, self.order, self.used, control)
+
     def _has_evidence(self, now: float) -> bool:
         """Whether it is enough to stop. Where more of the treated are silent *tolerated* takes more
         devices."""
@@ -394,26 +421,42 @@ class Experiment:
         enough = self.order.enough(now, everybody=everybody, patience=self.settings.settle)
         self._roll.call(now, self.used, self.controls, calm=self.order.calm)
         last = not self.order.calm or self.used >= self.settings.members
-        if not enough or last or not self._roll.doubtful(self.reach):
+        if not enough or last:
             return enough
+        if self._roll.doubtful(self.reach, self.order, self.settings):
+            if too_many(unwell(self.reports()), self.settings) is not None:
+                return True
+        elif seldom.unshown(self.order, self._seldom()) is None:
+            return True
+        self._roll.doubts = True
         self._stages.allowed = following(self.used, self.used, 0)
         self.order.doubt()
         return False
 
     def _verdict(self) -> Verdict:
         """Give the verdict: see *the order*, above."""
-        told, counted = self.tests.final(), self.settings.promql is not None
-        heard = heard_of(self.reach, self.used, self.enrolled)
+        told, known = self.tests.final(), self.enrolled is not None
+        counted = self.settings.promql is not None
+        self.heard, self.rare = None if counted else self.reports(), self._seldom()
+        silent = None
+        if self.heard is not None:
+            silent = silence(self.heard, self.settings, told, known=known)
         context = JudgingContext(
             fired=bool(self.arms["treatment"].total and (self.good or self.bad)),
             hurt=self.bystanders.hurt,
-            silent=None if counted else silence(heard, self.settings.delta, told),
+            silent=silent,
             fallen=self.reach.fallen() if told == "tolerated" else None,
             killed=in_words(self.instances.killed()),
+            seldom=seldom.unshown(self.order, self.rare) if told == "tolerated" else None,
             outlasted=self._outlasted() if told == "tolerated" else None,
         )
         verdict, self.reason, self.overruled = judge(told, self.reason, context)
         return verdict
+
+    def _seldom(self) -> list[bool] | None:
+        if self.settings.promql is not None:
+            return None
+        return seldom.places(self.frequency, self.asked, self.order, self.settings.delta)
 
     def _outlasted(self) -> str | None:
         """Say that too many requests outlasted their contexts for *tolerated*: had they failed, it

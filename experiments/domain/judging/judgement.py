@@ -28,8 +28,8 @@ class JudgingContext(NamedTuple):
     """What is known of an experiment besides its outcomes. Each in words, None where it is not so.
 
     ``hurt``: how bystanders are. ``silent``: what was said for a verdict of the tests' own;
-    ``fallen`` and ``outlasted`` matter to *tolerated* alone. ``killed``: processes died, which
-    devices need not have seen.
+    ``fallen``, ``seldom`` and ``outlasted`` matter to *tolerated* alone. ``killed``: processes
+    died, which devices need not have seen.
     """
 
     fired: bool
@@ -38,6 +38,7 @@ class JudgingContext(NamedTuple):
     fallen: str | None
     outlasted: str | None = None
     killed: str | None = None
+    seldom: str | None = None
 
 
 class Judged(NamedTuple):
@@ -69,4 +70,6 @@ def judge(told: Verdict, reason: str, context: JudgingContext) -> Judged:
         return Judged("inconclusive", silent, "silence")
     if told == "tolerated" and context.fallen is not None:
         return Judged("inconclusive", context.fallen, "reach")
+    if told == "tolerated" and context.seldom is not None:
+        return Judged("inconclusive", context.seldom, "seldom")
     return Judged(told, reason)

@@ -24,6 +24,10 @@ class Kept:
         told = lineage.start, _letter(observation), digest(lineage.trace)
         self._requests[lineage.trace_id] = told
 
+    def __contains__(self, trace_id: str) -> bool:
+        """Say whether a request is kept."""
+        return trace_id in self._requests
+
     def look(self, more: Counts) -> None:
         """Keep a look; one in which nothing had come says nothing."""
         if more.control or more.treated:

@@ -10,7 +10,7 @@ earlier can come any more, or the first has come.
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Collection, Set
+from collections.abc import Collection, Iterable, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -90,7 +90,7 @@ class Ordered:
         whether the device counts. ``again``: its first request was another one."""
         owed, since = self._owed.get(device, (counted, None))
         if again and device not in self._of:
-            self._owed[device] = min(owed, counted), since
+            self._owed[device] = _counting(owed, counted), since
             return False
         self._owed.pop(device, None)
         self._put(device, counted)
@@ -98,11 +98,12 @@ class Ordered:
 
     def _put(self, device: str, counted: Counted) -> None:
         before = self._of.get(device)
-        if before is not None and abs(counted[0] - before[0]) < self.patience * 1e9:
-            self._hasty.add(device)
-        if before is not None and before <= counted:
-            return
         if before is not None:
+            if before[1] != counted[1] and abs(counted[0] - before[0]) < self.patience * 1e9:
+                self._hasty.add(device)
+            counted = _counting(before, counted)
+            if counted == before:
+                return
             place = bisect(self._counted, before) - 1
             del self._counted[place]
             self.failures[before[2]] -= before[3]
@@ -118,6 +119,24 @@ class Ordered:
         """Whether devices wait for an answer before they ask again. Where more than a few do not,
         the first request of one that has reported may be under way."""
         return len(self._hasty) <= FEW * len(self._of)
+
+    def fared(self, devices: Collection[str]) -> tuple[int, int]:
+        """Count those of these devices that count, and those of them that did not fail."""
+        found = [self._of[each] for each in devices if each in self._of]
+        return len(found), sum(not failed for _, _, _, failed in found)
+
+    def among(self, devices: Collection[str]) -> list[bool]:
+        """Say of each that was counted, in order, whether it is of one of these devices."""
+        theirs = {self._of[each] for each in devices if each in self._of}
+        return [each in theirs for each in self._counted]
+
+    def final_of(self, chosen: Iterable[bool]) -> Verdict:
+        """Give the last verdict by these of the counted alone."""
+        tests = self.fresh.copy()
+        for (_, _, treated, failed), counts in zip(self._counted, chosen, strict=True):
+            if counts:
+                tests.add(treated=treated, failed=failed)
+        return tests.final()
 
     def traces(self) -> list[str]:
         """List the traces of all that was counted, in the order in which the requests began."""
@@ -164,3 +183,9 @@ class Ordered:
             self._kept.pop()
         self._fed, known = self._kept[-1] if self._kept else (0, self.fresh)
         self._tests = known.copy()
+
+
+def _counting(one: Counted, other: Counted) -> Counted:
+    """Return the outcome that counts of two of a device: that of the request that began earlier,
+    and of one request the worse."""
+    return max(one, other) if one[:2] == other[:2] else min(one, other)

@@ -83,10 +83,10 @@ class Reach:
         first[device] = min(request, first.get(device, request))
         last[device] = max(request, last.get(device, request))
 
-    def heard(self, arm: Arm, until: float = math.inf) -> int:
-        """Count the devices of whose first request was heard, and that it began by then (Unix
+    def heard(self, arm: Arm, until: float = math.inf) -> set[str]:
+        """Return the devices of whose first request was heard, and that it began by then (Unix
         seconds). Who crashed with it, and reports a later one, was silent."""
-        return sum(start <= until * 1e9 for start in self._heard[arm].values())
+        return {each for each, start in self._heard[arm].items() if start <= until * 1e9}
 
     def parts(self, arm: Arm) -> tuple[Share, Share]:
         """Say how many requests reached the point in the first part, and in the later one."""

@@ -7,12 +7,17 @@ brings them together by trace id, within bounds on time and memory, and counts w
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from ldfi.lineage.lineage import Lineage
 
 Half = TypeVar("Half")
+
+MOST_REPORTS: Final = 16
+"""Reports on one request that are kept until its trace is whole, each of which says something
+else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +25,8 @@ class Outcome:
     """What a device saw of one request. ``device`` and ``member`` are hashed before they get here.
 
     ``duration`` is in seconds, as the user waited. ``degraded``: accepted, but something was
-    missing from it; never beside a failure.
+    missing from it; never beside a failure. ``mark``: the bits of the device by which edges draw
+    (:mod:`ldfi.fit.allocation`); None where nobody says.
     """
 
     trace_id: str
@@ -30,6 +36,16 @@ class Outcome:
     error_code: str | None = None
     duration: float = 0.0
     degraded: bool = False
+    mark: int | None = None
+
+    @property
+    def badness(self) -> int:
+        """Rank it: 0 for a success, 1 where something was missing, 2 for a failure."""
+        return int(self.degraded) if self.success else 2
+
+    def repeats(self, other: Outcome) -> bool:
+        """Say whether this says of a request no more than the other does."""
+        return (self.device, self.badness) == (other.device, other.badness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +54,12 @@ class Observation:
 
     lineage: Lineage
     outcome: Outcome
+
+
+def worst(reports: Iterable[Outcome]) -> Outcome:
+    """Return the worst of what was reported on one request, whoever was first to come; of those
+    that are as bad, the first."""
+    return max(reports, key=lambda each: each.badness)
 
 
 class _Pending(Generic[Half]):
@@ -62,6 +84,10 @@ class _Pending(Generic[Half]):
         found = self._halves.get(trace_id)
         return found[1] if found else None
 
+    def replace(self, trace_id: str, half: Half) -> None:
+        """Put another half in the place of one that waits, and goes on waiting."""
+        self._halves[trace_id] = (self._halves[trace_id][0], half)
+
     def expire(self, before: float) -> int:
         """Drop what is older than ``before``, and the oldest above the limit; say how many."""
         dropped = 0
@@ -79,19 +105,32 @@ class Join:
 
     ``patience`` is in seconds. ``dropped`` counts by reason: an outcome whose trace never came
     (``unknown_trace``; most of them where traces are sampled), a lineage no device reported on
-    (``no_outcome``), second copies (``duplicate``), and an outcome whose trace has a hole
-    (``trace_unusable``). ``trace``: seconds that an outcome waits for its trace, by default
-    ``patience`` as well.
+    (``no_outcome``), second copies (``duplicate``), an outcome whose trace has a hole
+    (``trace_unusable``), reports on one request that say different things (``contradiction``), and
+    those of a device that the edge did not draw (``not_drawn``). ``trace``: seconds that an outcome
+    waits for its trace, by default ``patience`` as well.
+
+    Of contradictory reports the worse counts: of a request under experiment it is handed over once
+    more where it comes last. ``drawn``: says whether a request under experiment can be of the
+    device that reports on it.
     """
 
     def __init__(
-        self, patience: float = 30.0, limit: int = 100_000, *, trace: float | None = None
+        self,
+        patience: float = 30.0,
+        limit: int = 100_000,
+        *,
+        trace: float | None = None,
+        drawn: Callable[[Lineage, Outcome], bool] = lambda _lineage, _outcome: True,
     ) -> None:
+        self._drawn = drawn
         self._patience = patience
         self._trace = patience if trace is None else trace
         self._lineages: _Pending[Lineage] = _Pending(limit)
-        self._outcomes: _Pending[Outcome] = _Pending(limit)
+        self._outcomes: _Pending[tuple[Outcome, ...]] = _Pending(limit)
         self._done: OrderedDict[str, float] = OrderedDict()
+        self._told: dict[str, Observation] = {}
+        """What was handed over of requests under experiment, as long as worse may come."""
         self._unusable: OrderedDict[str, float] = OrderedDict()
         self._limit = limit
         self.dropped: Counter[str] = Counter()
@@ -100,7 +139,8 @@ class Join:
         """Take the services' half."""
         if self._is_duplicate(lineage.trace_id):
             return None
-        outcome = self._outcomes.take(lineage.trace_id)
+        outcomes = self._outcomes.take(lineage.trace_id) or ()
+        outcome = self._counting(lineage, outcomes)
         if outcome is None:
             if not self._lineages.put(lineage.trace_id, lineage, now):
                 self.dropped["duplicate"] += 1
@@ -109,17 +149,20 @@ class Join:
 
     def add_outcome(self, outcome: Outcome, now: float) -> Observation | None:
         """Take the device's half."""
-        if self._is_duplicate(outcome.trace_id):
-            return None
-        if self._unusable.pop(outcome.trace_id, None) is not None:
-            self._done[outcome.trace_id] = now
+        trace_id = outcome.trace_id
+        if trace_id in self._done:
+            return self._once_more(outcome)
+        if self._unusable.pop(trace_id, None) is not None:
+            self._done[trace_id] = now
             self.dropped["trace_unusable"] += 1
             return None
-        lineage = self._lineages.take(outcome.trace_id)
+        lineage = self._lineages.get(trace_id)
         if lineage is None:
-            if not self._outcomes.put(outcome.trace_id, outcome, now):
-                self.dropped["duplicate"] += 1
+            self._keep(outcome, now)
             return None
+        if self._counting(lineage, (outcome,)) is None:
+            return None
+        self._lineages.take(trace_id)
         return self._joined(lineage, outcome, now)
 
     def waiting(self, trace_id: str) -> Lineage | None:
@@ -145,7 +188,7 @@ class Join:
         self.dropped["no_outcome"] += self._lineages.expire(before)
         for known in (self._done, self._unusable):
             while known and (next(iter(known.values())) < before or len(known) > self._limit):
-                known.popitem(last=False)
+                self._told.pop(known.popitem(last=False)[0], None)
 
     def _is_duplicate(self, trace_id: str) -> bool:
         if trace_id not in self._done:
@@ -153,6 +196,42 @@ class Join:
         self.dropped["duplicate"] += 1
         return True
 
+    def _keep(self, outcome: Outcome, now: float) -> None:
+        """Have a report wait for its trace, beside others that say something else."""
+        trace_id = outcome.trace_id
+        before = self._outcomes.get(trace_id)
+        if before is None:
+            self._outcomes.put(trace_id, (outcome,), now)
+        elif len(before) == MOST_REPORTS or any(map(outcome.repeats, before)):
+            self.dropped["duplicate"] += 1
+        else:
+            self._outcomes.replace(trace_id, (*before, outcome))
+
+    def _counting(self, lineage: Lineage, reports: Sequence[Outcome]) -> Outcome | None:
+        """Return the report that counts of those on one request; None where none does."""
+        drawn = [each for each in reports if self._drawn(lineage, each)]
+        self.dropped["not_drawn"] += len(reports) - len(drawn)
+        self.dropped["contradiction"] += max(0, len(drawn) - 1)
+        return worst(drawn) if drawn else None
+
+    def _once_more(self, outcome: Outcome) -> Observation | None:
+        """Take a report on a request that was handed over; hand it over anew where it is worse."""
+        told = self._told.get(outcome.trace_id)
+        if told is not None and not self._drawn(told.lineage, outcome):
+            self.dropped["not_drawn"] += 1
+            return None
+        if told is None or outcome.badness == told.outcome.badness:
+            self.dropped["duplicate"] += 1
+            return None
+        self.dropped["contradiction"] += 1
+        if outcome.badness < told.outcome.badness:
+            return None
+        self._told[outcome.trace_id] = worse = Observation(told.lineage, outcome)
+        return worse
+
     def _joined(self, lineage: Lineage, outcome: Outcome, now: float) -> Observation:
         self._done[lineage.trace_id] = now
-        return Observation(lineage, outcome)
+        found = Observation(lineage, outcome)
+        if lineage.experiment:
+            self._told[lineage.trace_id] = found
+        return found

@@ -38,6 +38,7 @@ FACTS = st.builds(
     beside=st.none() | TEXT,
     cooling=st.none() | TEXT,
     alone=st.none() | TEXT,
+    unheard=st.none() | TEXT,
     budget=st.none() | st.builds(BudgetLeft, TEXT, st.integers(-5, 30), st.integers(1, 20)),
 )
 
@@ -62,6 +63,7 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "cool-down": ({"cooling": "e5"}, ("e5",)),
     "one at a time": ({"alone": "e6"}, ("e6", "hurt lately")),
     "recent outcomes": ({"outcomes": 4}, ("4 outcomes", "takes 10")),
+    "reports": ({"unheard": "tolerated takes 1,600 treated devices"}, ("takes 1,600",)),
     "steady state": ({"success_rate": 0.85, "steady": 0.9}, ("85%",)),
     "concurrency": ({"running": 4, "may_run": 4}, ("4 experiments", "at most 4")),
     "one experiment a class": ({"on_class": "e7"}, ("e7",)),

@@ -504,24 +504,24 @@ def test_silence_is_no_success() -> None:
     experiment.used = 40 + 14
     assert decide(experiment) == "inconclusive"
     assert experiment.reason == "14 of 54 treated devices never reported"
-    # When they are fewer than would matter
+    # When they are so few that heard and well is no rarer by δ
     few = an_experiment(Settings(delta=0.25))
     feed(few, 40, treated=True)
-    few.used = 40 + 13
+    few.used = 40 + 2
     assert decide(few) == "tolerated"
 
 
-@pytest.mark.parametrize(("silent", "clear"), [(13, False), (7, True), (0, True)])
+@pytest.mark.parametrize(("silent", "clear"), [(1, False), (0, True)])
 def test_tolerated_takes_more_devices_where_more_of_the_treated_are_silent(
     silent: int, clear: bool
 ) -> None:
-    # Given a fifth of control that never reported, and treated devices of which as many did not
+    # Given few of control that never reported, and treated devices that all did, but for one
     experiment = an_experiment()
     experiment.admission(0.0)
     feed(experiment, 30, treated=True)
     for number in range(100, 310):
         experiment.observe(seen(number, "control", success=True))
-    experiment.used, experiment.controls = 30 + silent, 300
+    experiment.used, experiment.controls = 30 + silent, 213
     assert not experiment.review(5.0)
     # Then that is enough, and where it is more of the treated, more are let in
     assert experiment.review(10.0) is clear
@@ -676,3 +676,18 @@ def test_the_threshold_rule_wants_ten() -> None:
         experiment.observe(seen(number, "treatment", success=False))
 
     assert decide(experiment) == "inconclusive"
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_device_that_contradicts_itself_failed_whatever_it_said_first(*, first: bool) -> None:
+    experiment = an_experiment()
+    for number in range(40):
+        experiment.observe(seen(2 * number, "control", success=True))
+        for success in (first, not first):
+            experiment.observe(seen(2 * number + 1, "treatment", success=success))
+            if not success:
+                break  # what is better afterwards is not handed over
+    treated = experiment.arms["treatment"]
+    assert (treated.total, treated.failures) == (40, 40)
+    assert (len(experiment.good), len(experiment.bad)) == (0, 40)
+    assert decide(experiment) == "harmful"

@@ -156,3 +156,22 @@ def test_who_counts_once_counts_with_that_for_ever(
     ordered.release(math.inf)
     assert seen <= set(ordered.traces()) == set(first.values())
     assert not ordered.owed
+
+
+@given(st.randoms(use_true_random=False), st.integers(1, 120))
+def test_a_worse_outcome_of_the_same_request_takes_the_place_of_the_better_one(
+    rng: random.Random, count: int
+) -> None:
+    outcomes = drawn(rng, count, 0.2, 0.4)
+    both = [(each, (*each[:3], True)) for each in outcomes if rng.random() < 0.3]
+    worse = {better[1]: bad for better, bad in both}
+    arrivals = [*outcomes, *worse.values()]
+    rng.shuffle(arrivals)
+    ordered, plain = (Ordered(fresh("sequential", THRESHOLDS[1]), 5.0) for _ in range(2))
+    for each in arrivals:
+        ordered.take(each[1], each)
+    for each in outcomes:
+        plain.take(each[1], worse.get(each[1], each))
+    assert told(ordered.tests) == told(plain.tests)
+    assert ordered.failures == plain.failures
+    assert ordered.patient

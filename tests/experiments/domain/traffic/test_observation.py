@@ -14,8 +14,46 @@ def a_lineage(number: int) -> Lineage:
     return replace(lineage(span("root", kind="server")), trace_id=f"{number:032x}")
 
 
-def an_outcome(number: int) -> Outcome:
-    return Outcome(f"{number:032x}", f"d{number}", "", success=True)
+def an_outcome(number: int, bad: int = 0, mark: int | None = None) -> Outcome:
+    """``bad``: 0 for a success, 1 where something was missing, 2 for a failure."""
+    success, degraded = bad < 2, bad == 1
+    return Outcome(
+        f"{number:032x}", f"d{mark or number}", "", success, degraded=degraded, mark=mark
+    )
+
+
+@given(
+    st.lists(st.integers(0, 2), min_size=1, max_size=5),
+    st.integers(0, 5),
+    st.lists(st.integers(0, 2), max_size=3),
+)
+def test_of_reports_that_contradict_each_other_the_worse_counts_in_any_order(
+    reports: list[int], place: int, foreign: list[int]
+) -> None:
+    """Those of a device that no edge drew neither count nor keep others from counting."""
+    join = Join(drawn=lambda _lineage, outcome: outcome.mark == 7)
+    mine = replace(
+        a_lineage(1),
+        trace=lineage(span("root", kind="server", experiment="e", arm="treatment")).trace,
+    )
+    mine = replace(mine, experiment="e", arm="treatment")
+    arrivals = [(bad, 8) for bad in foreign] + [(bad, 7) for bad in reports]
+    handed: list[Observation | None] = []
+    for at, (bad, mark) in enumerate(arrivals):
+        if at == place:
+            handed.append(join.add_lineage(mine, 0.0))
+        handed.append(join.add_outcome(an_outcome(1, bad, mark), 0.0))
+    if place >= len(arrivals):
+        handed.append(join.add_lineage(mine, 0.0))
+
+    told = [each.outcome for each in handed if each is not None]
+    assert told[-1].badness == max(reports)
+    assert [each.badness for each in told] == sorted({each.badness for each in told})
+    assert {each.mark for each in told} == {7}
+    assert (join.dropped["contradiction"] > 0) == (len(set(reports)) > 1)
+    assert (join.dropped["not_drawn"] > 0) == bool(foreign)
+    counted = sum(join.dropped.values())
+    assert counted >= len(arrivals) - len(told)
 
 
 @given(
