@@ -15,12 +15,14 @@ from ldfi.proof import merkle
 from ldfi.proof.canonical import canonical
 from ldfi.proof.errors import Unreadable
 from ldfi.proof.fields import Fields, text, wholes
-from ldfi.proof.statistics import LETTERS, JudgingRule, Look
+from ldfi.proof.statistics import LATER, LETTERS, JudgingRule, Look
 
-Overruled = Literal["bystanders", "nothing fired", "silence", "reach", "patience", "killed"]
+Overruled = Literal[
+    "bystanders", "nothing fired", "silence", "reach", "patience", "killed", "answered"
+]
 """Why the verdict is not what the tests say: others were hurt (*interference*); nothing fired; too
 many never reported; requests stopped reaching the point; they outlasted their failure contexts; a
-process seems to have died of it."""
+process seems to have died of it; what fired did so when devices had their answers."""
 
 ProofSlot = Literal["alone", "first", "second"]
 """Whether it proves by itself, or is one of two that do so together."""
@@ -85,7 +87,8 @@ class RunRecord:
     seconds. ``own``: the α that the campaign asked for; ``level``: what e-LOND gave; ``rule.alpha``
     is what follows from both and the ``slot``. ``order``: outcomes one by one; ``looks``: as
     somebody else counted them; one of the two is None. ``worse``, ``not_worse``: logarithms of the
-    evidence."""
+    evidence. ``followed``: seconds for which each device was followed from its first request on; 0
+    where none was, None in records of before, when *tolerated* was said as soon as it could be."""
 
     experiment: str
     request_class: str
@@ -114,6 +117,7 @@ class RunRecord:
     relied_on: tuple[str, ...]
     degraded: bool
     traces: Rested
+    followed: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Write it as a document."""
@@ -154,6 +158,7 @@ class RunRecord:
             "relied_on": list(self.relied_on),
             "degraded": self.degraded,
             "traces": self.traces.to_json(),
+            **({} if self.followed is None else {"followed": self.followed}),
         }
 
     def proof(self) -> dict[str, Any]:
@@ -180,6 +185,8 @@ class RunRecord:
         """Read what :meth:`to_json` wrote. Raises Unreadable for anything else."""
         data = Fields(value, where)
         level = data.inner("level")
+        followed = data.number("followed", 0, FAR) if data.has("followed") else None
+        letters = LETTERS if followed is None else LETTERS | LATER
         record = cls(
             experiment=data.text("experiment"),
             request_class=data.text("request_class"),
@@ -201,7 +208,7 @@ class RunRecord:
             level=level.number("given", 0, 1) if level.has("given") else None,
             slot=level.text("slot", get_args(ProofSlot)),
             opening=_opening(level) if level.has("opening") else None,
-            order=_order(data) if data.has("order") else None,
+            order=_order(data, letters) if data.has("order") else None,
             looks=data.many("looks", _look) if data.has("looks") else None,
             arms=_arms(data.inner("arms")),
             **_evidence(data.inner("evidence")),
@@ -209,6 +216,7 @@ class RunRecord:
             relied_on=data.many("relied_on", text),
             degraded=data.flag("degraded"),
             traces=Rested.from_json(data.inner("traces")),
+            followed=followed,
         )
         level.done()
         data.done()
@@ -241,9 +249,9 @@ def _arms(data: Fields) -> Arms:
     return Arms(*control, *treated)
 
 
-def _order(data: Fields) -> str:
+def _order(data: Fields, letters: frozenset[str]) -> str:
     order = data.text("order")
-    if not set(order) <= LETTERS:
+    if not set(order) <= letters:
         raise Unreadable(f"{data.where}: order has letters that mean nothing")
     return order
 
