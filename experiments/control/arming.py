@@ -92,8 +92,8 @@ class Arming:
         if order.exploration is not None:
             _look_before(experiment, order.exploration.knowledge.traffic, now)
             self._state.nearby.experiments.append(experiment)
-        first = experiment.purpose in {"explore", "recheck"}
-        level = campaign.fdr.next_level(campaign.settings.fdr) if first else 1.0
+        opens = experiment.purpose in {"explore", "recheck"}
+        level = campaign.fdr.next_level(campaign.settings.fdr) if opens else 1.0
         experiment.arm(now, level, holds=self._holds(experiment), stay=stay)
         if len(self._board.armed()) == 0:
             self._board.renew(now + self._lease)

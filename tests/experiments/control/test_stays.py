@@ -121,10 +121,12 @@ def test_the_next_request_may_be_of_another_class() -> None:
 def test_a_release_in_mid_experiment_is_not_slept_through() -> None:
     """*Tolerated* is said of all who came: those before the release, and those after it."""
     released = float("inf")
-    program: Application = serve
 
     def until(request: Caller) -> None:
-        request.call("optional") if world.now >= released else program(request)
+        if world.now >= released:
+            request.call("optional")
+        else:
+            serve(request)
 
     with World.in_memory({"/": until}, limits=LIMITS) as world:
         world.devices = 4_003
