@@ -53,6 +53,7 @@ SETTINGS = Settings(
     min_traffic=20,
     window=120.0,
     settle=1.0,
+    follow=0.0,
     apart=5.0,
     concurrency=ARMED,
     member_budget=1_000_000,

@@ -227,7 +227,7 @@ def play(site: Site, edges: Fleets, meter: Meter, size: Size) -> Round:
     site.send(30)  # its requests must have gone well of late
     time.sleep(2.0)
     asked = {"request_class": CLASS, "hypothesis": [f"refused@{POINT}"], "members": MEMBERS}
-    asked |= {"admission": "all", "settle": 1.0, "window": 600.0}
+    asked |= {"admission": "all", "settle": 1.0, "follow": 0.0, "window": 600.0}
     with meter.during("armed, the first seconds"):
         campaign = site.ask("POST", "/experiments", asked)["id"]
         time.sleep(CHANGE_SECONDS)

@@ -44,6 +44,7 @@ SETTINGS: Final = Settings(
     control=0.1,
     min_traffic=100,
     settle=1.0,
+    follow=0.0,
     rechecks=0,
     window=60.0,
 )

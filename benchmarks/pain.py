@@ -162,7 +162,14 @@ CERTAIN: Final = Conditions(hurt=1.0, anyway=0.0, blame=1.0, per_second=REQUESTS
 SMALL: Final = (15, 20)
 """Points of a world that the engine takes in a few seconds."""
 THROUGH_ENGINE: Final = replace(
-    SETTINGS, treatment=0.05, control=0.5, rechecks=0, apart=20.0, settle=1.0, verify=False
+    SETTINGS,
+    treatment=0.05,
+    control=0.5,
+    rechecks=0,
+    apart=20.0,
+    settle=1.0,
+    follow=0.0,
+    verify=False,
 )
 ENGINES: Final = 3
 STEPS: Final = 3_000

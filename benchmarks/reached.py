@@ -54,6 +54,7 @@ SETTINGS: Final = Settings(
     control=0.4,
     window=60.0,
     settle=1.0,
+    follow=0.0,
     apart=0.0,
     concurrency=2,
     member_budget=1_000_000,  # for fifty classes; the default is spent after some twenty

@@ -41,6 +41,7 @@ SETTINGS = Settings(
     kinds=("error",),
     window=20.0,
     settle=1.0,
+    follow=0.0,
     apart=0.0,
     verify=False,
     rechecks=0,

@@ -280,7 +280,8 @@ class Assembler:
             return _judged_plain(trace, self._expected, waited=now - trace.heard >= self.patience)
         parts, hole = self._hole(trace_id, trace, self._expected)
         waited = now - trace.heard >= self.patience
-        if hole is not None and (hole.running or not waited):
+        lost = hole is not None and hole.lost and now - trace.heard >= 2 * self.quiet
+        if hole is not None and not lost and (hole.running or not waited):
             return None
         if not trace.learned:
             self._expected.learn(parts, waited=waited)
@@ -434,6 +435,12 @@ def concerns(trace: Trace, late: Sequence[Span]) -> bool:
         return True
     apart = beyond([*trace.spans, *late], request)
     return any(s.span_id not in apart or not outlasts(s.start, request) for s in late)
+
+
+def reopens(trace: Trace, late: Sequence[Span]) -> bool:
+    """Tell whether to give back a trace for what has come late: it passed as whole, and that may
+    change what it says."""
+    return not trace.missing and concerns(trace, late)
 
 
 def _tells(plain: Plain) -> bool:

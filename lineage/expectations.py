@@ -57,11 +57,13 @@ _REMOTE: Final = ("http:", "rpc:", "message:", "call:")
 
 class Hole(NamedTuple):
     """Something that has not come. ``announced``: we know that it exists. ``running``: it may be
-    a span that has not ended; else all that it takes is an export."""
+    a span that has not ended; else all that it takes is an export. ``lost``: not even that would
+    bring it, for its process has exported what came within it."""
 
     missing: Missing
     announced: bool = True
     running: bool = False
+    lost: bool = False
 
 
 class _Counts(Generic[Key]):
@@ -279,7 +281,19 @@ def _hanging(parts: Parts, request: Span | None, apart: frozenset[str]) -> Hole 
         return Hole("root", running=running)
     beside = None if parts.rooted or request is None else request[2]
     missed = any(span[2] != beside for span in hanging)
-    return Hole("parent", running=running) if missed else None
+    return Hole("parent", running=running, lost=_lost(hanging, request)) if missed else None
+
+
+def _lost(hanging: Iterable[Span], request: Span | None) -> bool:
+    """Tell whether what is missing around a fault that fired, or would have, never comes: it was
+    over when the request was, and is of the process that told of the fault. A call that fails may
+    be left without a span of its own, as Celery leaves a task that it cannot publish."""
+    marked = [span for span in hanging if span[5].fired or span[5].would_fire]
+    return (
+        bool(marked)
+        and request is not None
+        and all(span[5].serves or span[4] <= request[4] for span in hanging)
+    )
 
 
 def _short_of_calls(parts: Parts, apart: frozenset[str]) -> Hole | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,7 +10,10 @@ from ldfi.proof.outcome import AnyRecord, OutcomeRecord
 from ldfi.proof.record import Arms, BothReports, RunRecord
 from ldfi.proof.statistics import (
     CLOSE,
+    CONTROL,
+    TREATED,
     Weighed,
+    failed_of,
     heard_and_well,
     level,
     threshold,
@@ -78,26 +80,26 @@ def _seldom(record: RunRecord, seldom: str) -> Iterator[str]:
         said = (
             {threshold(record.rule, _treated(part))}
             if record.rule.name == "threshold"
-            else _weighed(part).verdicts()
+            else _weighed(part)[0]
         )
         if "tolerated" not in said:
             yield "it is tolerated, and by those that ask seldom alone it is not"
 
 
 def counts(record: RunRecord) -> Arms:
-    """Count the outcomes of both arms."""
+    """Count the outcomes of both arms: a device that failed while it took part has failed."""
     if record.looks is not None:
         return Arms(*(sum(look[place] for look in record.looks) for place in range(4)))
-    many = Counter(record.order)
-    return Arms(many["c"] + many["C"], many["C"], many["t"] + many["T"] + many["d"], many["T"])
+    order = failed_of(record.order or "", stays=True)
+    control, treated = (sum(map(order.count, letters)) for letters in (CONTROL, TREATED))
+    return Arms(control, order.count("C"), treated, order.count("T"))
 
 
 def _verdict(record: RunRecord) -> Iterator[str]:
     if record.rule.name == "threshold":
         said, evidence = {threshold(record.rule, _treated(record))}, Weighed(record.rule)
     else:
-        evidence = _weighed(record)
-        said = evidence.verdicts()
+        said, evidence = _weighed(record)
     for name, mine, its in (
         ("worse", evidence.worse, record.worse),
         ("not worse", evidence.not_worse, record.not_worse),
@@ -125,14 +127,40 @@ def _overruled(record: RunRecord) -> tuple[str, ...]:
     return ("inconclusive", "harmful") if earlier else ("inconclusive",)
 
 
-def _weighed(record: RunRecord) -> Weighed:
+def _weighed(record: RunRecord) -> tuple[set[str], Weighed]:
+    """Give the verdicts that may be said, and the evidence."""
+    stands = record.followed is None
     if record.looks is not None:
-        return weigh_looks(record.rule, record.looks)
-    return weigh(record.rule, record.order or "")
+        found = weigh_looks(record.rule, record.looks, stands=stands)
+    elif record.followed:
+        return _followed(record)
+    else:
+        found = weigh(record.rule, record.order or "", stands=stands)
+    return found.verdicts(), found
+
+
+def _followed(record: RunRecord) -> tuple[set[str], Weighed]:
+    """Do the same where devices were followed: one test of first requests, one of all that devices
+    did while they took part. They share α; either makes it harmful, and tolerated takes both."""
+    half = replace(record.rule, alpha=record.rule.alpha / 2)
+    first, stays = (
+        weigh(half, failed_of(record.order or "", stays=each)) for each in (False, True)
+    )
+    worse = first.worse if first.says() == "harmful" else max(first.worse, stays.worse)
+    said = {_both(one, other) for one in first.verdicts() for other in stays.verdicts()}
+    evidence = Weighed(record.rule, worse - math.log(2), min(first.not_worse, stays.not_worse))
+    return said, evidence
+
+
+def _both(first: str, stays: str) -> str:
+    if "harmful" in {first, stays}:
+        return "harmful"
+    return first if first == stays else "inconclusive"
 
 
 def _treated(record: RunRecord) -> Iterator[tuple[int, int]]:
     if record.looks is not None:
         yield from ((look[2], look[3]) for look in record.looks)
     else:
-        yield from ((1, letter == "T") for letter in record.order or "" if letter in "tTd")
+        proving = (letter for letter in record.order or "" if letter in TREATED - {"u", "v"})
+        yield from ((1, letter == "T") for letter in proving)

@@ -15,14 +15,15 @@ from ldfi.proof import merkle
 from ldfi.proof.canonical import canonical
 from ldfi.proof.errors import Unreadable
 from ldfi.proof.fields import Fields, text, wholes
-from ldfi.proof.statistics import LETTERS, JudgingRule, Look
+from ldfi.proof.statistics import LATER, LETTERS, JudgingRule, Look
 
 Overruled = Literal[
-    "bystanders", "nothing fired", "silence", "reach", "patience", "killed", "seldom"
+    "bystanders", "nothing fired", "silence", "reach", "patience", "killed", "seldom", "answered"
 ]
 """Why the verdict is not what the tests say: others were hurt (*interference*); nothing fired; too
 many never reported; requests stopped reaching the point; they outlasted their failure contexts; a
-process seems to have died of it; too little is known of devices that ask seldom."""
+process seems to have died of it; too little is known of devices that ask seldom; what fired did so
+when devices had their answers."""
 
 ProofSlot = Literal["alone", "first", "second"]
 """Whether it proves by itself, or is one of two that do so together."""
@@ -141,7 +142,9 @@ class RunRecord:
     evidence. ``reports``: who was heard of; ``held``: seconds that failure contexts were sure to
     hold; ``seldom``: ``s`` for each of ``order`` that is of a device that asks seldom, ``o`` for
     the others, where there are so many such devices that it has to be shown of them by themselves.
-    Earlier records say none of it, and are written without."""
+    Earlier records say none of it, and are written without. ``followed``: seconds for which each
+    device was followed from its first request on; 0 where none was, None in records of before, when
+    *tolerated* was said as soon as it could be."""
 
     experiment: str
     request_class: str
@@ -173,6 +176,7 @@ class RunRecord:
     reports: BothReports | None = None
     held: float | None = None
     seldom: str | None = None
+    followed: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Write it as a document."""
@@ -219,6 +223,7 @@ class RunRecord:
             "relied_on": list(self.relied_on),
             "degraded": self.degraded,
             "traces": self.traces.to_json(),
+            **({} if self.followed is None else {"followed": self.followed}),
         }
 
     def proof(self) -> dict[str, Any]:
@@ -245,6 +250,8 @@ class RunRecord:
         """Read what :meth:`to_json` wrote. Raises Unreadable for anything else."""
         data = Fields(value, where)
         level = data.inner("level")
+        followed = data.number("followed", 0, FAR) if data.has("followed") else None
+        letters = LETTERS if followed is None else LETTERS | LATER
         record = cls(
             experiment=data.text("experiment"),
             request_class=data.text("request_class"),
@@ -266,7 +273,7 @@ class RunRecord:
             level=level.number("given", 0, 1) if level.has("given") else None,
             slot=level.text("slot", get_args(ProofSlot)),
             opening=_opening(level) if level.has("opening") else None,
-            order=_order(data) if data.has("order") else None,
+            order=_order(data, letters) if data.has("order") else None,
             looks=data.many("looks", _look) if data.has("looks") else None,
             arms=_arms(data.inner("arms")),
             **_evidence(data.inner("evidence")),
@@ -277,6 +284,7 @@ class RunRecord:
             reports=_reports(data.inner("reports")) if data.has("reports") else None,
             held=data.number("held", 0, FAR) if data.has("held") else None,
             seldom=data.text("seldom") if data.has("seldom") else None,
+            followed=followed,
         )
         level.done()
         data.done()
@@ -318,9 +326,9 @@ def _reports(data: Fields) -> BothReports:
     return BothReports(control, treatment)
 
 
-def _order(data: Fields) -> str:
+def _order(data: Fields, letters: frozenset[str]) -> str:
     order = data.text("order")
-    if not set(order) <= LETTERS:
+    if not set(order) <= letters:
         raise Unreadable(f"{data.where}: order has letters that mean nothing")
     return order
 

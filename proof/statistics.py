@@ -7,7 +7,10 @@ point of the null (Turner, Ly and Grünwald, arXiv 2106.02693). Of outcomes coun
 is one block, and many bets are made at once.
 
 ``order`` writes an outcome as one letter: ``c`` and ``t`` went well, ``C`` and ``T`` failed,
-``d`` is a treated one that was accepted although something was missing from it.
+``d`` is a treated one that was accepted although something was missing from it. Since devices are
+followed (:data:`LATER`): ``x`` (control) and ``y`` (treated) went well, and a later request of the
+device failed; ``u`` is a treated one that went well and proves nothing, for its trace has a hole,
+and ``v`` one whose device failed later.
 """
 
 from __future__ import annotations
@@ -19,6 +22,10 @@ from itertools import product
 from typing import Final
 
 LETTERS: Final = frozenset("cCtTd")
+LATER: Final = frozenset("xyuv")
+"""Those that records have which say for how long devices were followed."""
+CONTROL: Final = frozenset("cCx")
+TREATED: Final = frozenset("tTdyuv")
 CLOSE: Final = 1e-6
 """Logarithms of evidence that differ by less are the same: sums may be taken in another order."""
 
@@ -68,18 +75,32 @@ class Weighed:
             return "tolerated"
         return None
 
+    def decided(self, *, stands: bool) -> bool:
+        """Say whether nothing that comes changes it. ``stands``: tolerated does not either."""
+        said = self.says()
+        return said == "harmful" or (stands and said is not None)
+
     def verdicts(self) -> set[str]:
         """Give what may be said: two words only where the evidence is at the very threshold."""
         return {self.says(slack) or "inconclusive" for slack in (CLOSE, -CLOSE)}
 
 
-def weigh(rule: JudgingRule, order: str) -> Weighed:
-    """Weigh outcomes in the order in which their requests began."""
+def failed_of(order: str, *, stays: bool) -> str:
+    """Give the letters as they are weighed: those of first requests, or of devices for as long as
+    they took part (``stays``)."""
+    later = "CTT" if stays else "ctu"
+    return order.translate(str.maketrans("xyvd", f"{later}t"))
+
+
+def weigh(rule: JudgingRule, order: str, *, stands: bool = False) -> Weighed:
+    """Weigh outcomes in the order in which their requests began. ``stands``: by an earlier rule
+    evidence stood still as soon as it was tolerated, too, whoever came after."""
     now = Weighed(rule)
     most = max(1, math.ceil(_REACH * rule.ratio))
     seen = failed = 0
-    for treated, controls in _blocks(order, most):
-        if now.says() is not None:
+    for letter, controls in _blocks(failed_of(order, stays=False), most):
+        treated = letter == "T"
+        if now.decided(stands=stands):
             break
         k, bad = len(controls), sum(controls)
         p0 = (0.1 + failed) / (10 + seen)
@@ -91,20 +112,21 @@ def weigh(rule: JudgingRule, order: str) -> Weighed:
             now.worse += _log(block, p0, worse) - _log(block, pooled, pooled)
         if same < p0 + rule.delta:
             a = nearest(p0, same, rule.delta, k)
-            now.not_worse += _log(block, p0, same) - _log(block, a, a + rule.delta)
+            gained = _log(block, p0, same) - _log(block, a, a + rule.delta)
+            now.not_worse += min(gained, 0.0) if letter == "u" else gained
         seen, failed = seen + k, failed + bad
         now.treated, now.failed = now.treated + 1, now.failed + treated
     return now
 
 
-def weigh_looks(rule: JudgingRule, looks: Iterable[Look]) -> Weighed:
-    """Weigh what somebody else has counted, look by look."""
+def weigh_looks(rule: JudgingRule, looks: Iterable[Look], *, stands: bool = False) -> Weighed:
+    """Weigh what somebody else has counted, look by look. ``stands``: as of :func:`weigh`."""
     now = Weighed(rule)
     bets = list(product(_RATES, _RATES))
     past = [0.0] * len(bets)
     block: Look = (0, 0, 0, 0)
     for look in looks:
-        if now.says() is not None:
+        if now.decided(stands=stands):
             break
         block = (block[0] + look[0], block[1] + look[1], block[2] + look[2], block[3] + look[3])
         n0, _, n1, failed = block
@@ -221,15 +243,15 @@ def nearest(p0: float, p1: float, delta: float, k: float) -> float:
     return (low + high) / 2 if high - low <= 1e-12 else a
 
 
-def _blocks(order: str, most: int) -> Iterator[tuple[bool, Sequence[bool]]]:
+def _blocks(order: str, most: int) -> Iterator[tuple[str, Sequence[bool]]]:
     """Pair each treated outcome with the controls since the one before, the newest ``most``."""
     controls: list[bool] = []
-    waiting: bool | None = None
+    waiting: str | None = None
     for letter in order:
         if letter in "cC":
             controls = [*controls, letter == "C"][-most:]
         else:
-            waiting = letter == "T"
+            waiting = letter
         if waiting is not None and controls:
             yield waiting, controls
             waiting, controls = None, []

@@ -31,6 +31,7 @@ CAMPAIGN: Final = {
     "concurrency": 4,
     "window": 12.0,
     "settle": 5.0,  # the Collector judges a trace after a second, then it is to become quiet
+    "follow": 0.0,
 }
 DRAIN_SECONDS: Final = 90.0
 SETTLE_SECONDS: Final = 45.0

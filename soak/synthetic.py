@@ -19,6 +19,7 @@ CAMPAIGN = {
     "concurrency": 2,
     "window": 5.0,
     "settle": 0.5,
+    "follow": 0.0,
     "delta": 0.4,
     "min_samples": 6,
     "min_traffic": 30,

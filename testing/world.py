@@ -89,6 +89,7 @@ QUICK = Settings(
     window=25.0,
     settle=1.0,
     apart=0.0,
+    follow=0.0,
 )
 """Settings with which a campaign in such a world is soon over."""
 

@@ -52,6 +52,7 @@ CAMPAIGN: Final = {
     "member_budget": 100_000,
     "admission": "all",  # visitors of ours feel no pain
     "settle": 1.0,
+    "follow": 0.0,
     "rechecks": 0,  # what is planted is certain; on live traffic much is tried twice
 }
 

@@ -47,7 +47,7 @@ AROUND = 5.0
 """Seconds of traffic before and after, to compare with."""
 SPARE = "0" if STRICT else "1"
 QUICK = (
-    *("treatment=0.4", "control=0.4", "settle=1", "apart=0", "admission=all"),
+    *("treatment=0.4", "control=0.4", "settle=1", "follow=0", "apart=0", "admission=all"),
     *("rechecks=0", "min_traffic=50"),
 )
 

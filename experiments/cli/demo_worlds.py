@@ -93,6 +93,7 @@ SHOP: Final = DemoWorld(
         "members": 40,
         "member_budget": 100_000,
         "settle": 12.0,  # nobody waits for it where all devices report
+        "follow": 0.0,
         "rechecks": 0,  # what is planted is certain; on live traffic much is tried twice
     },
 )
@@ -121,6 +122,7 @@ STREAMING: Final = DemoWorld(
         "members": 240,
         "member_budget": 100_000,
         "settle": 2.0,
+        "follow": 0.0,
         "rechecks": 0,  # what is planted is certain; on live traffic much is tried twice
         "min_consistency": 0.0,  # a cache makes requests of the start page differ
     },

@@ -71,9 +71,14 @@ class Arming:
         unsure = self._state.unsure(experiment)
         for _, other in self._state.active() if unsure else ():
             if unsure & {fault.point for fault in other.faults}:
-                _hold(campaign, experiment, now)
+                first = "another experiment is the first to try a fault at one of its points"
+                _hold(campaign, experiment, first, now)  # it may kill the process
                 return
         experiment.unsure = bool(unsure)
+        stay = self._stay(campaign, experiment)
+        if stay is None:
+            _hold(campaign, experiment, "it is not known yet how soon devices ask again", now)
+            return
         until = now + self._lease + (experiment.settings.patience or 0.0)
         order = self._order(campaign, experiment, until, now)
         try:
@@ -87,9 +92,9 @@ class Arming:
         if order.exploration is not None:
             _look_before(experiment, order.exploration.knowledge.traffic, now)
             self._state.nearby.experiments.append(experiment)
-        first = experiment.purpose in {"explore", "recheck"}
-        level = campaign.fdr.next_level(campaign.settings.fdr) if first else 1.0
-        experiment.arm(now, level, holds=self._holds(experiment))
+        opens = experiment.purpose in {"explore", "recheck"}
+        level = campaign.fdr.next_level(campaign.settings.fdr) if opens else 1.0
+        experiment.arm(now, level, holds=self._holds(experiment), stay=stay)
         if len(self._board.armed()) == 0:
             self._board.renew(now + self._lease)
         self._board.put(
@@ -112,6 +117,19 @@ class Arming:
         """For how long the failure contexts of an experiment are sure to hold, in seconds."""
         times = ServiceTimes(self._lease, 0.0, ARMED_WAIT_SECONDS)
         return max(LEAST_SECONDS, times.holds(experiment.settings))
+
+    def _stay(self, campaign: Campaign, experiment: Experiment) -> float | None:
+        """For how long each of its devices is followed, in seconds; None where that is not known
+        yet. Where the class is not asked for again, until devices ask for anything; not at all
+        where outcomes are of no device."""
+        settings = experiment.settings
+        exploration = campaign.explorations.get(experiment.request_class)
+        if settings.promql is not None or settings.rule != "sequential":
+            return 0.0
+        if settings.follow is not None or exploration is None:
+            return settings.follow or 0.0
+        stay = exploration.knowledge.traffic.returns.stay()
+        return self._state.returns.stay() if stay == 0.0 else stay
 
     def disarm(self, experiment: Experiment, now: float) -> None:
         """Take down the rule of an experiment that is settling now."""
@@ -173,11 +191,9 @@ def _refuse(campaign: Campaign, experiment: Experiment, refused: Refused, now: f
         campaign.spent = refused.for_good and not campaign.running
 
 
-def _hold(campaign: Campaign, experiment: Experiment, now: float) -> None:
-    """Have it wait for another one, which is the first to try a fault there: it may kill the
-    process."""
+def _hold(campaign: Campaign, experiment: Experiment, reason: str, now: float) -> None:
+    """Have it wait, and be proposed anew."""
     if experiment.state == "proposed":
-        reason = "another experiment is the first to try a fault at one of its points"
         campaign.hold(experiment, reason, now + RETRY_SECONDS)
 
 

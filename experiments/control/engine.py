@@ -28,7 +28,7 @@ from ldfi.experiments.domain.gates.present import Present
 from ldfi.experiments.domain.gates.waits import ServiceTimes
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
-from ldfi.experiments.domain.traffic.cut import cut_of
+from ldfi.experiments.domain.traffic.cut import cut_of, proves
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.observation import Join, Observation, Outcome
 from ldfi.experiments.domain.traffic.root_outcome import root_outcome
@@ -39,7 +39,7 @@ from ldfi.experiments.telemetry import instruments
 from ldfi.experiments.telemetry.clock import CLOCK, Clock
 from ldfi.fit.poll import ARMED_WAIT_SECONDS
 from ldfi.fit.reach import InjectorReport
-from ldfi.lineage.assembly import FATES, Assembler, concerns
+from ldfi.lineage.assembly import FATES, Assembler, reopens
 from ldfi.lineage.expectations import Expectations
 from ldfi.lineage.killed import deaths, marks
 from ldfi.lineage.lineage import Lineage, learn, learn_in_full, unusable
@@ -165,7 +165,7 @@ class Engine:
         for trace_id in {span[0] for span in late}:
             mine = [span for span in late if span[0] == trace_id]
             lineage = self._join.waiting(trace_id)
-            if lineage is not None and concerns(lineage.trace, mine):
+            if lineage is not None and reopens(lineage.trace, mine):
                 self._join.withdraw(trace_id)
                 self._assembler.reopen(lineage.trace, mine, now)
 
@@ -255,12 +255,13 @@ class Engine:
         if lineage is not None and self.replays.take(lineage, now):
             return  # nobody's experiment, and evidence of nothing
         reason = unusable(trace, lineage)
-        if lineage is None or reason:
+        if reason:
             self.dropped[reason] += 1
-            self._join.give_up(trace.trace_id, now)
             cut = cut_of(trace, lineage)
             if cut is not None:
                 self.scheduler.lose(*cut)
+        if lineage is None or (reason and not proves(lineage)):
+            self._join.give_up(trace.trace_id, now)
             return
         if lineage.experiment:
             told = lineage.experiment, trace.trace_id, deaths(trace.spans)

@@ -64,7 +64,9 @@ class Nearby:
         for experiment in self.experiments:
             bystanders = experiment.bystanders
             if not bystanders.knows(known.name):
-                if experiment.over or not topology.reaches(bystanders.shared):
+                if (experiment.over or experiment.follows) or not topology.reaches(
+                    bystanders.shared
+                ):
                     continue
                 bystanders.note(known.name, known.traffic.spells.worst(now))
             bystanders.look(observation, experiment.points)
@@ -72,9 +74,12 @@ class Nearby:
             inner = topology.reaches(bystanders.systems)
             shared = bystanders.systems if inner else bystanders.way
             reached = any(topology.callees.get(each, each) in shared for each in called)
-            bystanders.add(known.name, outcome.device, success=outcome.success, reached=reached)
+            if not experiment.stays.follows(outcome.device):
+                bystanders.add(known.name, outcome.device, success=outcome.success, reached=reached)
             ended = experiment.disarmed_at
-            if not experiment.over or (ended is not None and bystanders.felt(now - ended)):
+            if not (experiment.over or experiment.follows) or (
+                ended is not None and bystanders.felt(now - ended)
+            ):
                 near.append(experiment)
         self._look_beside(observation, known, near, now)
         return bool(near)

@@ -83,6 +83,7 @@ class Scheduler:
 
     def observe(self, observation: Observation, now: float) -> bool:
         """Take in a request under experiment; False when nobody knows the experiment."""
+        self._follow(observation)
         for campaign in self.state.campaigns.values():
             experiment = campaign.observe(observation)
             if experiment is not None:
@@ -98,6 +99,7 @@ class Scheduler:
         """Take in a request that nobody injected into, before its class does; say whether it may
         feel an experiment all the same."""
         state = self.state
+        self._follow(observation)
         if not (state.nearby.experiments or state.windows):
             return False
         lineage = observation.lineage
@@ -106,6 +108,17 @@ class Scheduler:
             return False
         state.steps.pass_by(observation, known, state.windows, now)
         return state.nearby.pass_by(observation, known, now)
+
+    def _follow(self, observation: Observation) -> None:
+        """Let experiments know what becomes of devices that take part in them, whatever these ask
+        for. Who falls in an arm of one may be in control of another and is treated by none."""
+        lineage, outcome = observation.lineage, observation.outcome
+        self.state.returns.add(outcome.device, lineage.start)
+        if outcome.success or lineage.arm == "treatment":
+            return
+        for _, experiment in self.state.active():
+            if experiment.id != lineage.experiment:
+                experiment.follow(observation)
 
     def mark(self, trace_id: str, mark: Mark, at: int, now: float) -> None:
         """Take in that a fault is about to fire, or would. ``at``: nanoseconds of that process."""

@@ -22,6 +22,7 @@ from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
 from ldfi.experiments.domain.judging.silence import too_many
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.injectors import Injectors
+from ldfi.experiments.domain.traffic.returns import Returns
 from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store import switches
 
@@ -44,7 +45,8 @@ class State:
     ``closed``: points at which a fault has killed a process, with the campaign in which it did
     (campaigns; the switch reads them). ``outlived``: points at which a fault has fired and its
     process has told of it (scheduler), or something was tried and nothing died (passes).
-    ``traces``: seconds that a trace may take until it is whole.
+    ``traces``: seconds that a trace may take until it is whole. ``returns``: how soon devices ask
+    again, whatever they ask for (scheduler).
     """
 
     limits: Limits
@@ -63,6 +65,7 @@ class State:
     outlived: set[str] = field(default_factory=set)
     traces: float = 0.0
     above: Above = field(default_factory=Above)
+    returns: Returns = field(default_factory=Returns)
 
     @property
     def halted(self) -> str | None:

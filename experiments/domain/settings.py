@@ -22,6 +22,8 @@ Profile = Literal["staging", "production"]
 _MANY: Final = 1_000_000_000
 MAX_PATIENCE: Final = 120.0
 """Seconds that a failure context may be asked to hold at most, as edges have it (fit.rules)."""
+MAX_FOLLOW: Final = 600.0
+"""Seconds that a device may be followed at most."""
 MAX_SETTLE: Final = 300.0
 """Seconds that late devices are waited for at most."""
 _LISTS: Final = ("kinds", "alike", "proxied")
@@ -296,6 +298,19 @@ class Settings(Thresholds):
             none="learned: as long as requests of the class last when something fails",
             gt=0,
             le=MAX_PATIENCE,
+        ),
+    ] = None
+    follow: Annotated[
+        float | None,
+        About(
+            "How long a device is followed from its first request in an experiment, for harm that "
+            "comes with a later one",
+            "Follow devices for",
+            "As long as devices take to come again.",
+            unit="seconds",
+            none="learned: until nearly all that come again have, 180 seconds at most",
+            ge=0,
+            le=MAX_FOLLOW,
         ),
     ] = None
     confirm: Annotated[bool, About("Announce only what has hurt twice")] = True

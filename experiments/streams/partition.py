@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Self
 
-from ldfi.experiments.domain.traffic.cut import CutRequest, cut_of
+from ldfi.experiments.domain.traffic.cut import CutRequest, cut_of, proves
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome, worst
 from ldfi.experiments.domain.traffic.root_outcome import root_outcome
 from ldfi.experiments.domain.traffic.waiting import Waiting
@@ -25,7 +25,7 @@ from ldfi.experiments.streams.log_time import LogTime
 from ldfi.experiments.streams.wire import Halves
 from ldfi.fit.mark import Mark
 from ldfi.fit.scenario import PREFIX
-from ldfi.lineage.assembly import Assembler, Fate, concerns
+from ldfi.lineage.assembly import Assembler, Fate, reopens
 from ldfi.lineage.expectations import Expectations
 from ldfi.lineage.killed import Death, deaths, marks
 from ldfi.lineage.lineage import Lineage, learn, unusable
@@ -165,7 +165,7 @@ class PartitionWork:
             self.marks += ((trace_id, mark, span.start) for span, mark in marks(spans))
         late = self._assembler.add(spans, now)
         _, waiting = self._lineages.get(trace_id, (now, None))
-        if late and waiting is not None and concerns(waiting.trace, late):
+        if late and waiting is not None and reopens(waiting.trace, late):
             del self._lineages[trace_id]
             self._assembler.reopen(waiting.trace, late, now)
         if trace_id in self._assembler or trace_id in self._lineages or trace_id in self._joined:
@@ -266,15 +266,16 @@ class PartitionWork:
             self._take_replayed(lineage)
             return
         reason = unusable(trace, lineage)
-        if lineage is not None and not reason:
+        if reason:
+            self.dropped[reason] += 1
+            cut = cut_of(trace, lineage)
+            if cut is not None:
+                self.cut.append(cut)
+        if lineage is not None and (not reason or proves(lineage)):
             if lineage.experiment and marks(trace.spans):
                 self.told.append((trace.trace_id, lineage.experiment, deaths(trace.spans)))
             self._take_lineage(lineage)
             return
-        self.dropped[reason] += 1
-        cut = cut_of(trace, lineage)
-        if cut is not None:
-            self.cut.append(cut)
         if trace.trace_id in self._outcomes:
             self._give_up_outcome(trace.trace_id)
         elif trace.trace_id not in self._done:

@@ -102,7 +102,9 @@ class ObservationWriter:
         outcome = [seen.device, seen.member, seen.success, seen.error_code, seen.duration]
         if seen.degraded:
             outcome.append(True)
-        head = [run.trace_id, run.start, run.duration, run.spans, outcome, halves]
+        head: list[object] = [run.trace_id, run.start, run.duration, run.spans, outcome, halves]
+        if run.trace.missing:
+            head.append(run.trace.missing)
         return json.dumps(head, separators=(",", ":")).encode() + b"\n" + self._shape(run)
 
     def _shape(self, run: Lineage) -> bytes:
@@ -148,9 +150,10 @@ class ObservationReader:
         try:
             _check_version(headers)
             head, _, shape = value.partition(b"\n")
-            trace_id, start, duration, spans, outcome, halves, *_ = json.loads(head)
+            trace_id, start, duration, spans, outcome, halves, *more = json.loads(head)
             way, taken = self._way(shape)
-            lineage = way(trace_id, start, duration, spans, Trace(trace_id, taken))
+            trace = Trace(trace_id, taken, str(more[0]) if more else "")
+            lineage = way(trace_id, start, duration, spans, trace)
             seen = Outcome(trace_id, *outcome[:_SAID])
             return Sighting(Observation(lineage, seen), Halves(*halves[: len(Halves._fields)]))
         except _UNREADABLE as error:

@@ -88,6 +88,7 @@ QUICK: dict[str, Any] = {
     "control": 0.3,
     "window": 30.0,
     "settle": 1.0,
+    "follow": 0.0,
 }
 REQUESTS = 30
 

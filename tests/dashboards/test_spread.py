@@ -22,7 +22,9 @@ from ldfi.testing.programs import Caller, CallFailed
 from ldfi.testing.sharing import Breaker
 from ldfi.testing.world import World
 
-SETTINGS = Settings(kinds=("error",), treatment=0.03, control=0.3, min_traffic=50, settle=1.0)
+SETTINGS = Settings(
+    kinds=("error",), treatment=0.03, control=0.3, min_traffic=50, settle=1.0, follow=0.0
+)
 STARS = "api>http:GET:ratings/stars"
 HURT, WELL = "users do not get what they ask for", "all got what they asked for"
 

@@ -59,7 +59,13 @@ def live_through(url: str) -> None:
     world.now = time.time() - 300
     scheduler = world.engine.scheduler
     asked = Settings(
-        kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, settle=1.0, apart=0.0
+        kinds=("error",),
+        treatment=0.3,
+        control=0.3,
+        min_traffic=50,
+        settle=1.0,
+        follow=0.0,
+        apart=0.0,
     )
     scheduler.commands.start(Definition(asked, name="past"), "kim", world.now)
     world.steps(60)

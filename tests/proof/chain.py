@@ -202,6 +202,7 @@ def record(rng: random.Random, before: list[RunRecord], index: int, ended: float
         relied_on=("error@d", "delay@d"),
         degraded=False,
         traces=Rested.on(traces, named),
+        followed=0.0,
     )
     return replace(draft, arms=counts(draft))
 

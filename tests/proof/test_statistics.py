@@ -20,7 +20,16 @@ from ldfi.experiments.domain.judging.verdict import (
     project,
 )
 from ldfi.experiments.domain.settings import Thresholds
-from ldfi.proof.statistics import CLOSE, JudgingRule, level, nearest, threshold, weigh, weigh_looks
+from ldfi.proof.statistics import (
+    CLOSE,
+    JudgingRule,
+    failed_of,
+    level,
+    nearest,
+    threshold,
+    weigh,
+    weigh_looks,
+)
 
 SEEDS = st.integers(0, 2**32)
 
@@ -67,6 +76,33 @@ def test_ordered_outcomes_weigh_what_the_service_says(seed: int) -> None:
     assert found.not_worse == pytest.approx(tests.log_not_worse, abs=CLOSE)
     assert tests.final() in found.verdicts()
     assert len(found.verdicts()) == 1
+
+
+@given(SEEDS)
+def test_devices_that_were_followed_weigh_what_the_service_says(seed: int) -> None:
+    """Those that failed later, and those of which it is not known what their requests relied on."""
+    rng = random.Random(seed)
+    given, ratio = thresholds(rng), rng.choice([1.0, 3.0, 10.0])
+    first, own = SequentialTests(given, ratio), SequentialTests(given, ratio)
+    order = ""
+    for treated, failed in outcomes(rng):
+        later, unproved = rng.random() < 0.05, treated and rng.random() < 0.2
+        good = ("uv" if unproved else "ty" if treated else "cx")[later]
+        order += ("T" if treated else "C") if failed else good
+        first.add(treated=treated, failed=failed, proved=not unproved)
+        own.add(treated=treated, failed=failed or later, proved=not unproved)
+    for tests, stays in ((first, False), (own, True)):
+        found = weigh(rule_of(given, ratio), failed_of(order, stays=stays))
+        assert found.worse == pytest.approx(tests.log_worse, abs=CLOSE)
+        assert found.not_worse == pytest.approx(tests.log_not_worse, abs=CLOSE)
+        assert found.verdicts() == {tests.final()}
+
+
+def test_by_an_earlier_rule_tolerated_stood_whoever_came_after() -> None:
+    rule = rule_of(Thresholds(), 3.0)
+    order = "ccct" * 40 + "cccT" * 12
+    assert weigh(rule, order, stands=True).says() == "tolerated"
+    assert weigh(rule, order).says() != "tolerated"
 
 
 @given(SEEDS)

@@ -19,7 +19,7 @@ def test_a_campaign_is_run_over_the_api() -> None:
     settings = {"kinds": ["error"], "treatment": 0.3, "control": 0.3, "min_traffic": 50, "apart": 0}
     with live_service({"/home": home}) as service, service.client("operator") as client:
         started = client.post(
-            "/api/v1/campaigns", json={**settings, "settle": 0.5, "confirm": False}
+            "/api/v1/campaigns", json={**settings, "settle": 0.5, "follow": 0.0, "confirm": False}
         )
         assert started.status_code == 201, started.text
         deadline = time.monotonic() + 60

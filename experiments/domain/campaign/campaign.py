@@ -35,6 +35,7 @@ from ldfi.experiments.domain.judging.experiment import Experiment, Purpose, kill
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
 from ldfi.experiments.domain.settings import LONGEST_WINDOW, Settings
 from ldfi.experiments.domain.traffic.catalogue import ClassChange, KnownClass
+from ldfi.experiments.domain.traffic.cut import cut
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.patterns import matching
@@ -168,7 +169,10 @@ class Campaign:
             experiment.frequency = exploration.knowledge.traffic.frequency
         experiment.observe(observation)
         if exploration is not None:
-            exploration.knowledge.traffic.topology.learn(observation.lineage)
+            traffic, lineage = exploration.knowledge.traffic, observation.lineage
+            traffic.returns.add(observation.outcome.device, lineage.start)
+            if not cut(lineage):
+                traffic.topology.learn(lineage)
         return experiment
 
     def lead_of(self, experiment: Experiment) -> Hypothesis | None:
@@ -179,7 +183,8 @@ class Campaign:
         exploration = self.explorations.get(experiment.request_class)
         treated = experiment.arms["treatment"]
         hurts = experiment.bad and 2 * treated.failures >= treated.total
-        if exploration is None or not hurts or not experiment.united:
+        united = len(experiment.hypothesis) > experiment.settings.max_size
+        if exploration is None or not hurts or not united:
             return None
         if experiment.purpose != "explore" or experiment.state != "observing":
             return None

@@ -195,7 +195,7 @@ def lesson_of(
         purpose=experiment.purpose,
         spread=experiment.bystanders.spread() if interference else "",
         killed=killed_by(experiment),
-        outlasted=max(experiment.outlasted.values(), default=0.0) if hasty else 0.0,
+        outlasted=max(experiment.unproved.outlasted.values(), default=0.0) if hasty else 0.0,
     )
 
 
@@ -271,7 +271,7 @@ def _harm(
         purpose=experiment.purpose,
         spread=experiment.bystanders.spread(),
         opening=Opening(
-            experiment.tests.log_worse,
+            experiment.stays.worse,
             min(experiment.level or 1.0, experiment.settings.alpha_harmful),
         ),
     )

@@ -42,10 +42,10 @@ def record_of(experiment: Experiment, lesson: Lesson | None, number: int) -> Run
     """
     if lesson is not None and lesson.proof is not None:
         return RunRecord.of_proof(lesson.proof, number)
-    settings, tests = experiment.settings, experiment.tests
+    settings = experiment.settings
     counted_elsewhere = settings.promql is not None
     in_order = None if counted_elsewhere else experiment.order.traces()
-    traces = experiment.kept.traces(in_order)
+    traces = experiment.kept.traces(in_order, experiment.stays.failed_later())
     began = experiment.armed_at or 0.0
     opening = experiment.opening
     return RunRecord(
@@ -77,8 +77,8 @@ def record_of(experiment: Experiment, lesson: Lesson | None, number: int) -> Run
         order=None if counted_elsewhere else "".join(letter for _, letter, _ in traces),
         looks=_looks(experiment) if counted_elsewhere else None,
         arms=_arms(experiment),
-        worse=tests.log_worse,
-        not_worse=tests.log_not_worse,
+        worse=experiment.stays.worse,
+        not_worse=experiment.stays.not_worse,
         fired=tuple(sorted(lesson.fired)) if lesson else (),
         relied_on=tuple(sorted(lesson.relied_on)) if lesson else (),
         degraded=lesson.degraded if lesson else False,
@@ -86,6 +86,7 @@ def record_of(experiment: Experiment, lesson: Lesson | None, number: int) -> Run
         reports=experiment.heard,
         held=experiment.holds if math.isfinite(experiment.holds) else None,
         seldom=_seldom(experiment),
+        followed=experiment.stay,
     )
 
 

@@ -84,16 +84,17 @@ class CountedTests:
         """See :class:`.verdict.Tests`."""
         return self.verdict() or "inconclusive"
 
-    def add(self, *, treated: bool, failed: bool) -> None:
+    def add(self, *, treated: bool, failed: bool, proved: bool = True) -> None:
         """Take one device's outcome, as a look of its own."""
-        self.look(Counts(not treated, failed and not treated, treated, failed and treated))
+        if proved or failed or not treated:
+            self.look(Counts(not treated, failed and not treated, treated, failed and treated))
 
     def look(self, more: Counts) -> None:
-        """Take what was counted since the last look. Ignored once there is a verdict.
+        """Take what was counted since the last look. Ignored once it is harmful.
 
         Until both arms have requests there is nothing to compare: those of one arm alone wait.
         """
-        if self.verdict() is not None:
+        if self.verdict() == "harmful":
             return
         block = self._waiting + more
         if not (block.control and block.treated):

@@ -11,8 +11,9 @@ settling, aborted or not.
 
 Treated requests in which a fault fired are compared with control requests in which one *would
 have* fired, never with all: filtering one arm alone would break the randomisation. Each device
-counts once, with its first such request, whichever it reports first. What comes in while it settles
-still counts; what comes later changes no verdict.
+counts once, with its first such request, whichever it reports first; beside that, with all that it
+did while it took part (:mod:`.stays`). What comes in while it settles still counts; what comes
+later changes no verdict.
 
 **The order.** A failure may be quicker to report than a success, or slower, and only outcomes that
 are exchangeable may be fed to the tests. So the tests are always fed in the order in which the
@@ -48,8 +49,11 @@ from ldfi.experiments.domain.judging.reach import Reach
 from ldfi.experiments.domain.judging.shares import EdgeShare
 from ldfi.experiments.domain.judging.silence import RollCall, reports, silence, too_many, unwell
 from ldfi.experiments.domain.judging.slots import Opening
+from ldfi.experiments.domain.judging.stays import Stays
+from ldfi.experiments.domain.judging.unproved import Unproved
 from ldfi.experiments.domain.judging.verdict import Counts, Tests, Verdict, tests_for
 from ldfi.experiments.domain.settings import Settings, Thresholds
+from ldfi.experiments.domain.traffic.cut import cut
 from ldfi.experiments.domain.traffic.frequency import Frequency
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.context import Arm
@@ -67,13 +71,16 @@ Purpose = Literal["explore", "confirm", "verify", "repeat", "recheck"]
 ACTIVE: frozenset[ExperimentState] = frozenset({"armed", "observing", "settling"})
 """The states in which something may still be injected somewhere."""
 
+LONGER = 2
+"""An experiment observes for longer by so many stays of a device."""
+
 MAX_DURATIONS = 1_000
 """Durations kept of each arm, for its percentiles: an arm is far smaller."""
 
 
 @dataclass(slots=True)
 class ArmCount:
-    """Devices that counted in one arm, and how many of them saw a failure."""
+    """Devices that counted in one arm, and how many of them saw a failure while they took part."""
 
     devices: set[str] = field(default_factory=set)
     failures: int = 0
@@ -81,9 +88,9 @@ class ArmCount:
     elsewhere: int = 0
     """Requests that somebody else has counted (PromQL), instead of devices."""
 
-    def add(self, observation: Observation, failures: int) -> None:
-        """Count a device once. ``failures``: of all devices by now."""
-        outcome, self.failures = observation.outcome, failures
+    def add(self, observation: Observation) -> None:
+        """Count a device once."""
+        outcome = observation.outcome
         if outcome.device in self.devices:
             return
         self.devices.add(outcome.device)
@@ -170,9 +177,6 @@ class Experiment:
     """Why its verdict is not what the tests say, where it is not."""
     holds: float = math.inf
     """Seconds for which its failure contexts are sure to hold, from the request's arrival."""
-    outlasted: dict[str, float] = field(default_factory=dict)
-    """Trace of a treated request that went well → how long it took, in seconds, where its failure
-    context may have run out before its caller gave up: the fault was not there all the time."""
     frequency: Frequency = field(default_factory=Frequency)
     """How often the devices of its class ask."""
     asked: dict[str, int] = field(default_factory=dict)
@@ -181,23 +185,39 @@ class Experiment:
     """Who was heard of when its verdict was given."""
     rare: list[bool] | None = None
     """Which of those that counted then ask seldom; None where they do not matter."""
+    stay: float = 0.0
+    """Seconds for which a device takes part, from its first request that counts; 0: its later
+    requests are not looked at."""
+    unproved: Unproved = field(default_factory=Unproved)
     cut: int = 0
-    """Treated requests whose trace had a hole: neither good nor bad, whatever their device said."""
+    """Treated requests whose trace had a hole: they count only where it shows what has fired."""
+    _torn: list[Observation] = field(default_factory=list)
+    """Those of them that failed."""
     _treated: int = 0
     _aborting: bool = False
     _quiet_since: float | None = None
     """When the last edge had stopped for sure."""
+    _admitted: tuple[int, float] = 0, -math.inf
+    """How many devices were let in, and when the last of them was."""
+    follows: bool = False
+    """Whether it is all over but for the devices that still take part."""
     _stages: Stages = field(default_factory=Stages)
     _roll: RollCall = field(default_factory=RollCall)
 
     order: Ordered = field(init=False)
+    """What devices count with, their first requests."""
+    stays: Stays = field(init=False)
 
     def __post_init__(self) -> None:
-        self.order = Ordered(self._fresh_tests(), self.settings.settle)
+        self._begin()
+
+    def _begin(self) -> None:
+        self.order, own = (Ordered(self._fresh_tests(), self.settings.settle) for _ in range(2))
+        self.stays = Stays(self.order, own, self.stay)
 
     @property
     def tests(self) -> Tests:
-        """The tests, fed with what has been counted so far."""
+        """The tests of first requests, fed with what has been counted so far."""
         return self.order.tests
 
     @property
@@ -214,12 +234,14 @@ class Experiment:
         """Have it wait, for it may not start now; ``reason`` says why."""
         self.state, self.reason = "waiting", reason
 
-    def arm(self, now: float, level: float = 1.0, holds: float = math.inf) -> None:
+    def arm(
+        self, now: float, level: float = 1.0, holds: float = math.inf, stay: float = 0.0
+    ) -> None:
         """Note that it is armed: a false ``harmful`` has a chance of at most ``level``. ``holds``:
-        seconds that its failure contexts are sure to."""
-        self.holds = holds
+        seconds that its failure contexts are sure to; ``stay``: that each device takes part."""
+        self.holds, self.stay = holds, stay
         self.state, self.reason, self.armed_at, self.level = "armed", "", now, level
-        self.order = Ordered(self._fresh_tests(), self.settings.settle)
+        self._begin()
 
     def taken(self) -> None:
         """Note that an edge has fetched its rule."""
@@ -231,13 +253,13 @@ class Experiment:
         self.instances.settle(observation.lineage.trace_id, deaths(observation.lineage.trace.spans))
         lineage, outcome = as_asked(observation.lineage, self.faults), observation.outcome
         observation = replace(observation, lineage=lineage)
-        treated = lineage.arm == "treatment"
+        treated, torn = lineage.arm == "treatment", cut(lineage)
         known = self.frequency.add(outcome.device, lineage.start / 1e9)
         self.asked.setdefault(outcome.device, known)
         if lineage.trace_id in self.kept:  # its device has contradicted itself, for the worse
             self._forget(lineage.trace_id)
         else:
-            self._treated += treated
+            self._treated += treated and not torn
         if treated and lineage.fired:
             self.exposed.add(outcome.device)
             self.bystanders.treat(observation)
@@ -249,7 +271,10 @@ class Experiment:
         met = bool(lineage.fired)
         # who met a fault that was meant for another is no control
         reached = met if treated else bool(lineage.would_fire) and not met
-        if not (treated and reached) and self.bystanders.knows(self.request_class):
+        if treated or not met:
+            self.follow(observation)
+        apart = not (treated and reached) and not self.stays.follows(outcome.device)
+        if apart and self.bystanders.knows(self.request_class):
             self.bystanders.add(
                 self.request_class, outcome.device, success=outcome.success, reached=reached
             )
@@ -261,23 +286,42 @@ class Experiment:
             (self.passed_by if treated else self.spared).add(outcome.device)
             return
         self.kept.add(observation)
-        if treated and outcome.success and (lineage.expired or lineage.duration >= self.holds):
-            self.outlasted[lineage.trace_id] = lineage.duration
         if treated:
-            (self.good if outcome.success else self.bad).append(observation)
-        elif outcome.success and self.undisturbed is None:
+            self.unproved.look(observation, self.holds, followed=self.stay > 0)
+        if treated and torn and outcome.success:
+            self.stays.doubt(lineage.trace_id)
+        elif treated:
+            of = self.good if outcome.success else self._torn if torn else self.bad
+            of.append(observation)
+        elif outcome.success and self.undisturbed is None and not torn:
             self.undisturbed = observation
         if self.settings.promql is not None:
             return
         counted = (lineage.start, lineage.trace_id, treated, not outcome.success)
-        if self.order.take(outcome.device, counted, again=lineage.again):
-            self.arms[arm].add(observation, self.order.failures[treated])
+        if self.stays.take(outcome.device, counted, again=lineage.again):
+            self.arms[arm].add(observation)
+        self._recount(outcome.device)
+
+    def follow(self, observation: Observation) -> None:
+        """Take in a request of any class, for the sake of its device, which may take part. Not one
+        that is treated under another experiment."""
+        outcome = observation.outcome
+        if self.stay and self.active and not outcome.success:
+            self.stays.fail(outcome.device, observation.lineage.start)
+            self._recount(outcome.device)
+
+    def _recount(self, device: str) -> None:
+        for arm, count in self.arms.items():
+            count.failures = self.stays.own.failures[arm == "treatment"]
+        if device in self.exposed and self.stays.lost(device):
+            self.hurt.add(device)
 
     def _forget(self, trace_id: str) -> None:
         """Have a request teach nothing, since a worse outcome of it comes now."""
         self.good = [each for each in self.good if each.lineage.trace_id != trace_id]
         self.bad = [each for each in self.bad if each.lineage.trace_id != trace_id]
-        self.outlasted.pop(trace_id, None)
+        self._torn = [each for each in self._torn if each.lineage.trace_id != trace_id]
+        self.unproved.forget(trace_id)
         if self.undisturbed is not None and self.undisturbed.lineage.trace_id == trace_id:
             self.undisturbed = None
 
@@ -326,7 +370,7 @@ class Experiment:
         if full and stages.over(now, self.outstanding(), max(settings.settle, traces)):
             # none where it is as many as in control, of which there has to be one to compare with
             compared = bool(self.arms["control"].total)
-            failed = 0 if compared and self.tests.log_worse <= 0 else treated.failures
+            failed = 0 if compared and self.stays.calm else treated.failures
             stages.allowed = following(self.used, treated.total, failed)
         return min(stages.allowed, settings.members)
 
@@ -337,17 +381,19 @@ class Experiment:
         """
         if self.state not in {"armed", "observing"} or self.armed_at is None:
             return False
-        control = self.arms["control"]
-        _release(self.order, self.arms, now)
+        control, failed = self.arms["control"], self.order.failures[False]
+        self._release(now)
+        self._note_admitted(now)
         if self.instances.killed():
             return self.stop(KILLED, now)
-        if exceeds(control.failures, max(control.total, self.controls), self.settings.guardrail):
-            return self.abort(f"{control.rate():.0%} of control devices saw failures", now)
+        if exceeds(failed, max(control.total, self.controls), self.settings.guardrail):
+            share = failed / max(1, control.total)
+            return self.abort(f"{share:.0%} of control devices saw failures", now)
         if self._has_evidence(now):
             return self.stop("evidence", now)
         if exhausted and not self.outstanding():
             return self.stop("members used up", now)
-        if now >= self.armed_at + self.settings.window:
+        if now >= self.armed_at + self.settings.window + LONGER * self.stay:
             return self.stop("window over", now)
         return False
 
@@ -383,6 +429,7 @@ class Experiment:
         if self.state != "settling" or self.disarmed_at is None or not disarmed:
             return False
         self._quiet_since = now if self._quiet_since is None else self._quiet_since
+        self._note_admitted(now)
         everybody = not self.outstanding() and (
             self._aborting or (self.awaited() == 0 and self.order.patient)
         )
@@ -390,11 +437,15 @@ class Experiment:
             return False
         if self.instances.awaited(now):
             return False
+        self.follows = not self._certain()
+        over = self._admitted[1] + self.stay + max(self.settings.settle, traces)
+        if self.follows and now < over:
+            return False
         self.ended_at = now
         if self._aborting and not self.instances.killed():
             self.state = "aborted"
             return True
-        _release(self.order, self.arms, math.inf)
+        self._release(math.inf)
         self.state, self.verdict = "decided", self._verdict()
         if self.verdict == "inconclusive":
             self.reason += _missed(self)
@@ -407,18 +458,20 @@ class Experiment:
     def reports(self) -> BothReports:
         """Count who was heard of, by what the edges say to have let in."""
         control = self.enrolled if self.state == "settling" else self.controls
-        return reports(self.reach, self.order, self.used, control)
+        return reports(self.reach, self.stays.own, self.used, control)
 
     def _has_evidence(self, now: float) -> bool:
         """Whether it is enough to stop. Where more of the treated are silent *tolerated* takes more
         devices."""
         if self.settings.promql is not None:  # who counts elsewhere waits for nobody
-            return self.order.enough(now, everybody=True, patience=0.0)
+            return self.order.enough(now, self.stays.verdict(), everybody=True, patience=0.0)
         if self._roll.doubts and self.used < self._stages.allowed:
             self.order.doubt()
         heard = len(self.arms["control"].devices | self.spared)
         everybody = not self.outstanding() and heard >= self.controls > 0 and self.order.patient
-        enough = self.order.enough(now, everybody=everybody, patience=self.settings.settle)
+        everybody, patience = everybody and not self.stay, self.stay + self.settings.settle
+        so_far = self.stays.verdict()
+        enough = self.order.enough(now, so_far, everybody=everybody, patience=patience)
         self._roll.call(now, self.used, self.controls, calm=self.order.calm)
         last = not self.order.calm or self.used >= self.settings.members
         if not enough or last:
@@ -426,29 +479,47 @@ class Experiment:
         if self._roll.doubtful(self.reach, self.order, self.settings):
             if too_many(unwell(self.reports()), self.settings) is not None:
                 return True
-        elif seldom.unshown(self.order, self._seldom()) is None:
+        elif seldom.unshown(self.stays, self._seldom()) is None:
             return True
         self._roll.doubts = True
         self._stages.allowed = following(self.used, self.used, 0)
         self.order.doubt()
         return False
 
+    def _certain(self) -> bool:
+        """Whether what devices do from here on changes nothing."""
+        decided = self._aborting or self.lead or self.instances.killed()
+        return not self.stay or bool(decided) or self.order.verdict() == "harmful"
+
+    def _note_admitted(self, now: float) -> None:
+        if self.used > self._admitted[0]:
+            self._admitted = self.used, now
+
+    def _release(self, now: float) -> None:
+        """Count the devices that were put off for long enough."""
+        for device, treated in self.stays.release(now):
+            self.arms["treatment" if treated else "control"].devices.add(device)
+            self._recount(device)
+
     def _verdict(self) -> Verdict:
         """Give the verdict: see *the order*, above."""
-        told, known = self.tests.final(), self.enrolled is not None
-        counted = self.settings.promql is not None
+        told, counted = self.stays.final(), self.settings.promql is not None
+        unproved = self.unproved.words(self.stays, self.holds, counted=counted)
+        if told == "harmful" and self.tests.final() != told:
+            self.reason = _later(self)
         self.heard, self.rare = None if counted else self.reports(), self._seldom()
         silent = None
         if self.heard is not None:
-            silent = silence(self.heard, self.settings, told, known=known)
+            silent = silence(self.heard, self.settings, told, known=self.enrolled is not None)
+        self.bad = self.bad or self._torn  # what failed may be in none of the others
         context = JudgingContext(
-            fired=bool(self.arms["treatment"].total and (self.good or self.bad)),
+            fired=bool(self.arms["treatment"].total and self.exposed),
             hurt=self.bystanders.hurt,
             silent=silent,
             fallen=self.reach.fallen() if told == "tolerated" else None,
             killed=in_words(self.instances.killed()),
-            seldom=seldom.unshown(self.order, self.rare) if told == "tolerated" else None,
-            outlasted=self._outlasted() if told == "tolerated" else None,
+            seldom=seldom.unshown(self.stays, self.rare) if told == "tolerated" else None,
+            **unproved,
         )
         verdict, self.reason, self.overruled = judge(told, self.reason, context)
         return verdict
@@ -458,19 +529,6 @@ class Experiment:
             return None
         return seldom.places(self.frequency, self.asked, self.order, self.settings.delta)
 
-    def _outlasted(self) -> str | None:
-        """Say that too many requests outlasted their contexts for *tolerated*: had they failed, it
-        would not be shown. None where it holds all the same."""
-        if not self.outlasted:
-            return None
-        if self.settings.promql is None and self.order.final(self.outlasted) == "tolerated":
-            return None
-        many = len(self.good) + len(self.bad)
-        return (
-            f"{len(self.outlasted)} of {many} treated requests went on after their failure context "
-            f"may have run out ({self.holds:.0f} s, up to {max(self.outlasted.values()):.0f} s)"
-        )
-
     def _fresh_tests(self) -> Tests:
         settings, thresholds = self.settings, self._thresholds()
         if settings.promql is not None and settings.rule == "sequential":
@@ -478,14 +536,10 @@ class Experiment:
         return tests_for(settings.rule, thresholds, settings.control / settings.treatment)
 
     @property
+    @property
     def points(self) -> frozenset[str]:
         """Where it injects."""
         return frozenset(fault.point for fault in self.faults)
-
-    @property
-    def united(self) -> bool:
-        """Whether it tries more faults at once than a finding may have."""
-        return len(self.hypothesis) > self.settings.max_size
 
     @property
     def alpha(self) -> float:
@@ -493,7 +547,8 @@ class Experiment:
         return slots.risked(self.purpose, self.settings, self.level, self.opening)
 
     def _thresholds(self) -> Thresholds:
-        return replace(self.settings, alpha_harmful=self.alpha)
+        """Return the thresholds of one test: two share the chance of a false *harmful*."""
+        return replace(self.settings, alpha_harmful=self.alpha / (2 if self.stay else 1))
 
 
 def killed_by(experiment: Experiment) -> frozenset[str]:
@@ -503,6 +558,16 @@ def killed_by(experiment: Experiment) -> frozenset[str]:
     named = {each for each in experiment.hypothesis if each.partition("@")[2] in points}
     rest = points - {each.partition("@")[2] for each in named}
     return frozenset({*named, *(str(each) for each in experiment.faults if each.point in rest)})
+
+
+def _later(experiment: Experiment) -> str:
+    """Say that devices failed later than with their first requests."""
+    control, treated = experiment.arms["control"], experiment.arms["treatment"]
+    return (
+        f"with their first requests or within {experiment.stay:.0f} s after them "
+        f"{treated.failures} of {treated.total} treated devices failed, {control.failures} of "
+        f"{control.total} in control"
+    )
 
 
 def _missed(experiment: Experiment) -> str:
@@ -519,14 +584,6 @@ def _missed(experiment: Experiment) -> str:
 
 
 Arms = dict[Arm, ArmCount]
-
-
-def _release(order: Ordered, arms: Arms, now: float) -> None:
-    """Count the devices that were put off for long enough."""
-    for device, treated in order.release(now):
-        arm = arms["treatment" if treated else "control"]
-        arm.devices.add(device)
-        arm.failures = order.failures[treated]
 
 
 def _count_elsewhere(arms: Arms, counts: Counts) -> None:

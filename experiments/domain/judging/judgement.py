@@ -1,8 +1,8 @@
 """Gives the verdict of an experiment: what its tests say, given all else that is known of it.
 
 In this order: a process was killed; nothing fired; others were hurt; requests went on when their
-failure context had run out; too many were silent; requests stopped reaching the point. The tests
-have seen none of it.
+failure context had run out; what fired did so when devices had their answers; too many were silent;
+requests stopped reaching the point. The tests have seen none of it.
 
 **Harm is harm of treated devices.** When those fail who were not injected into, nobody knows why:
 a fault that opens a circuit breaker, and an outage of something else, look the same. So however
@@ -28,8 +28,8 @@ class JudgingContext(NamedTuple):
     """What is known of an experiment besides its outcomes. Each in words, None where it is not so.
 
     ``hurt``: how bystanders are. ``silent``: what was said for a verdict of the tests' own;
-    ``fallen``, ``seldom`` and ``outlasted`` matter to *tolerated* alone. ``killed``: processes
-    died, which devices need not have seen.
+    ``fallen``, ``seldom``, ``outlasted`` and ``answered`` matter to *tolerated* alone. ``killed``:
+    processes     died, which devices need not have seen.
     """
 
     fired: bool
@@ -39,6 +39,7 @@ class JudgingContext(NamedTuple):
     outlasted: str | None = None
     killed: str | None = None
     seldom: str | None = None
+    answered: str | None = None
 
 
 class Judged(NamedTuple):
@@ -65,6 +66,8 @@ def judge(told: Verdict, reason: str, context: JudgingContext) -> Judged:
         return Judged("inconclusive", f"{reason}; this is {INTERFERENCE}", "bystanders")
     if told == "tolerated" and context.outlasted is not None:
         return Judged("inconclusive", context.outlasted, "patience")  # they are silent, too, so far
+    if told == "tolerated" and context.answered is not None:
+        return Judged("inconclusive", context.answered, "answered")
     if context.silent is not None:
         silent = context.silent if told != "inconclusive" else f"{reason}; {context.silent}"
         return Judged("inconclusive", silent, "silence")

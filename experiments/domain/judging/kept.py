@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import Final
 
 from ldfi.experiments.domain.judging.verdict import Counts
+from ldfi.experiments.domain.traffic.cut import cut
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.lineage.digest import digest
 
@@ -33,19 +36,30 @@ class Kept:
         if more.control or more.treated:
             self.looks.append(more)
 
-    def traces(self, order: list[str] | None) -> list[tuple[str, str, str]]:
+    def traces(
+        self, order: list[str] | None, later: Collection[str] = ()
+    ) -> list[tuple[str, str, str]]:
         """List trace id, letter and hash of the requests in this order; by default as they
-        began."""
+        began. ``later``: those of devices that failed later."""
         if order is None:
             began = ((start, trace_id) for trace_id, (start, _, _) in self._requests.items())
             order = [trace_id for _, trace_id in sorted(began)]
-        return [(trace_id, *self._requests[trace_id][1:]) for trace_id in order]
+        requests = self._requests
+        return [
+            (each, _LATER.get(letter, letter) if each in later else letter, hashed)
+            for each, (_, letter, hashed) in ((each, requests[each]) for each in order)
+        ]
+
+
+_LATER: Final = {"c": "x", "t": "y", "d": "y", "u": "v"}
 
 
 def _letter(observation: Observation) -> str:
     outcome, treated = observation.outcome, observation.lineage.arm == "treatment"
     if not outcome.success:
         return "T" if treated else "C"
+    if treated and cut(observation.lineage):
+        return "u"
     if treated and outcome.degraded:
         return "d"
     return "t" if treated else "c"

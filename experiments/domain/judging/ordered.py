@@ -38,6 +38,8 @@ class Ordered:
     fresh: Tests
     patience: float = 0.0
     failures: dict[bool, int] = field(default_factory=lambda: {True: 0, False: 0})
+    unproved: set[str] = field(default_factory=set)
+    """Traces of treated requests that count for *tolerated* only where they failed."""
     _tests: Tests = field(init=False)
     _counted: list[Counted] = field(default_factory=list)
     _fed: int = 0
@@ -60,8 +62,7 @@ class Ordered:
     def tests(self) -> Tests:
         """The tests, which know all that was counted, in order."""
         while self._fed < len(self._counted):
-            _, _, treated, failed = self._counted[self._fed]
-            self._tests.add(treated=treated, failed=failed)
+            self._feed(self._tests, self._counted[self._fed])
             self._fed += 1
             if self._fed % EVERY == 0:
                 self._kept.append((self._fed, self._tests.copy()))
@@ -95,6 +96,20 @@ class Ordered:
         self._owed.pop(device, None)
         self._put(device, counted)
         return True
+
+    def of(self, device: str) -> Counted | None:
+        """Return what a device counts with; None where it does not count yet."""
+        return self._of.get(device)
+
+    def fail(self, device: str) -> None:
+        """Have a device that counts count as failed."""
+        start, trace_id, treated, failed = before = self._of[device]
+        if failed:
+            return
+        place = bisect(self._counted, before) - 1
+        self._of[device] = self._counted[place] = start, trace_id, treated, True
+        self.failures[treated] += 1
+        self._go_back(place)
 
     def _put(self, device: str, counted: Counted) -> None:
         before = self._of.get(device)
@@ -133,9 +148,9 @@ class Ordered:
     def final_of(self, chosen: Iterable[bool]) -> Verdict:
         """Give the last verdict by these of the counted alone."""
         tests = self.fresh.copy()
-        for (_, _, treated, failed), counts in zip(self._counted, chosen, strict=True):
-            if counts:
-                tests.add(treated=treated, failed=failed)
+        for counted, chose in zip(self._counted, chosen, strict=True):
+            if chose:
+                self._feed(tests, counted)
         return tests.final()
 
     def traces(self) -> list[str]:
@@ -145,9 +160,13 @@ class Ordered:
     def final(self, failing: Collection[str]) -> Verdict:
         """Give the last verdict as it were had the requests of these traces failed."""
         tests = self.fresh.copy()
-        for _, trace_id, treated, failed in self._counted:
-            tests.add(treated=treated, failed=failed or trace_id in failing)
+        for start, trace_id, treated, failed in self._counted:
+            self._feed(tests, (start, trace_id, treated, failed or trace_id in failing))
         return tests.final()
+
+    def _feed(self, tests: Tests, counted: Counted) -> None:
+        _, trace_id, treated, failed = counted
+        tests.add(treated=treated, failed=failed, proved=trace_id not in self.unproved)
 
     def verdict(self) -> Verdict | None:
         """Give the verdict of all that was counted."""
@@ -158,13 +177,14 @@ class Ordered:
         """Whether it looks tolerated, and is only waited for those that have not reported."""
         return self._tolerated_since is not None
 
-    def enough(self, now: float, *, everybody: bool, patience: float) -> bool:
-        """Say whether there is evidence enough to stop.
+    def enough(
+        self, now: float, verdict: Verdict | None, *, everybody: bool, patience: float
+    ) -> bool:
+        """Say whether there is evidence enough to stop. ``verdict``: of all that is known so far.
 
         So much harm, among those who have reported, is. *Tolerated* has to last until everybody has
         reported who had begun when it was said first, or has had ``patience`` seconds to.
         """
-        verdict = self.verdict()
         if verdict != "tolerated":
             self._tolerated_since = None
             return verdict is not None

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ldfi.experiments.domain.judging.ordered import Ordered
+from ldfi.experiments.domain.judging.stays import Stays
 from ldfi.experiments.domain.traffic.frequency import Frequency
 
 
@@ -27,9 +28,9 @@ def places(
     return order.among([each for each, known in asked.items() if known < most])
 
 
-def unshown(order: Ordered, seldom: Sequence[bool] | None) -> str | None:
+def unshown(stays: Stays, seldom: Sequence[bool] | None) -> str | None:
     """Say that too little is known of those that ask seldom; None where it is tolerated by them."""
-    if seldom is None or order.final_of(seldom) == "tolerated":
+    if seldom is None or stays.final_of(seldom) == "tolerated":
         return None
     return (
         f"many devices ask seldom, and by the {sum(seldom)} of them that counted in either arm it "

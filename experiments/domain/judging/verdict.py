@@ -29,11 +29,11 @@ the next one that comes completes the block; a treated outcome still waiting the
 Outcomes come in the order in which their requests began, whoever reported first
 (:mod:`.experiment` sees to that): else failures that are quicker than successes would be an effect.
 
-*Harmful* takes two failures, *tolerated* ``min_samples`` treated outcomes, besides the evidence. A
-threshold that was crossed before decides nothing by itself: the evidence must be there when the
-wait is over, or come back later. From then on the first test to reach its threshold decides and
-evidence stands still, so what is left is an e-process stopped at a stopping time: an e-value,
-which is what :mod:`.online_fdr` needs.
+*Harmful* takes two failures, *tolerated* ``min_samples`` treated outcomes, besides the evidence.
+Once it is *harmful* the evidence stands still. *Tolerated* never stands by itself: it is said of
+all who came, those included who came after it could have been said first, so that a release in
+mid-experiment is not slept through. Either way what is left is an e-process stopped at a stopping
+time: an e-value, which is what :mod:`.online_fdr` needs.
 
 :class:`ThresholdRule` is the rule that Netflix published, for those who want to compare.
 """
@@ -118,18 +118,19 @@ class Tests(Protocol):
         """How the evidence went: (treated outcomes paired so far, log₁₀ of the evidence of worse,
         log₁₀ of the evidence of not worse). Thinned out evenly, the last point always there."""
 
-    def add(self, *, treated: bool, failed: bool) -> None:
-        """One device's outcome. Ignored once there is a verdict."""
+    def add(self, *, treated: bool, failed: bool, proved: bool = True) -> None:
+        """Take one device's outcome. Ignored once it is harmful. ``proved``: a treated one that
+        went well counts for *tolerated*."""
 
     def look(self, more: Counts) -> None:
-        """Take what somebody else has counted since the last look. Ignored once there is a
-        verdict. Of the order within a look nothing is known."""
+        """Take what somebody else has counted since the last look. Ignored once it is harmful. Of
+        the order within a look nothing is known."""
 
     def copy(self) -> Self:
         """Make tests that know the same, and from here on go their own way."""
 
     def verdict(self) -> Verdict | None:
-        """Give the verdict if there is one already; it never changes again."""
+        """Give the verdict of what has come so far, if there is one. Harmful never changes."""
 
     def final(self) -> Verdict:
         """Give the verdict now that the window is over."""
@@ -226,8 +227,8 @@ class SequentialTests:
     _control_failures: int = 0
     _since: deque[bool] = field(init=False)
     """Outcomes of control since the last treated one, the newest last."""
-    _waiting: bool | None = None
-    """A treated outcome beside which there was no control yet."""
+    _waiting: tuple[bool, bool] | None = None
+    """A treated outcome beside which there was no control yet: whether it failed, and is proved."""
 
     def __post_init__(self) -> None:
         self._evidence = EvidenceGained(self.thresholds)
@@ -248,17 +249,17 @@ class SequentialTests:
         """See :class:`Tests`."""
         return self._evidence.curve
 
-    def add(self, *, treated: bool, failed: bool) -> None:
+    def add(self, *, treated: bool, failed: bool, proved: bool = True) -> None:
         """Take one device's outcome. Evidence moves when both arms have something to compare."""
-        if self.verdict() is not None:
+        if self.verdict() == "harmful":
             return
         if treated:
-            self._waiting = failed
+            self._waiting = failed, proved or failed
         else:
             self._since.append(failed)
         if self._waiting is not None and self._since:
-            failed, self._waiting = self._waiting, None
-            self._block(failed, list(self._since))
+            (failed, proved), self._waiting = self._waiting, None
+            self._block(failed, list(self._since), proved=proved)
             self._since.clear()
 
     def copy(self) -> Self:
@@ -279,7 +280,7 @@ class SequentialTests:
         """Return the verdict, ``inconclusive`` where the window ended before the evidence came."""
         return self.verdict() or "inconclusive"
 
-    def _block(self, failed: bool, controls: list[bool]) -> None:
+    def _block(self, failed: bool, controls: list[bool], *, proved: bool) -> None:
         seen, k, bad = self._evidence, len(controls), sum(controls)
         p0 = (0.1 + self._control_failures) / (10 + self._controls)
         worse = not_worse = 0.0
@@ -291,6 +292,8 @@ class SequentialTests:
         if p1 - p0 < delta:
             a = project(p0, p1, delta, k)
             not_worse = _gain(p0, a, k, bad) + _gain(p1, a + delta, 1, failed)
+        if not proved:  # what proves nothing gains nothing: a smaller factor is as valid
+            not_worse = min(not_worse, 0.0)
         self._controls += k
         self._control_failures += bad
         seen.gain(1, failed, worse, not_worse)
@@ -327,9 +330,10 @@ class ThresholdRule:
         """Empty: this rule weighs no evidence."""
         return []
 
-    def add(self, *, treated: bool, failed: bool) -> None:
-        """One device's outcome; those of control devices are ignored."""
-        if treated and self.verdict() is None:
+    def add(self, *, treated: bool, failed: bool, proved: bool = True) -> None:
+        """Take one device's outcome; those of control devices are ignored, and so is what proves
+        nothing."""
+        if treated and (proved or failed) and self.verdict() is None:
             self.treated += 1
             self.failures += failed
 

@@ -17,6 +17,7 @@ from typing import Any, Final, Literal
 from ldfi.experiments.domain.traffic.frequency import Frequency
 from ldfi.experiments.domain.traffic.interned import Interned, faults_at, names_at
 from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.experiments.domain.traffic.returns import Returns
 from ldfi.experiments.domain.traffic.spells import Spells
 from ldfi.experiments.domain.traffic.suspected import Suspected
 from ldfi.experiments.domain.traffic.topology import Topology
@@ -138,6 +139,8 @@ class Traffic:
     _aside: Counter[tuple[Aside, str]] = field(default_factory=Counter)
     spells: Spells = field(default_factory=Spells, compare=False)
     """How badly it fares by itself, for a while."""
+    returns: Returns = field(default_factory=Returns, compare=False)
+    """How soon devices come again. Not kept: it is soon known anew."""
     _newest: deque[Faults] = field(
         default_factory=lambda: deque(maxlen=STEADY_OUTCOMES), compare=False
     )
@@ -180,6 +183,7 @@ class Traffic:
         """Take in one request of the class. One that was degraded shows what nobody relied on only
         because something else was missing. ``near``: an experiment may have had a hand in it."""
         outcome = observation.outcome
+        self.returns.add(outcome.device, observation.lineage.start)
         self._recent.append((now, outcome.success))
         self._newest.append(observation.lineage.called)
         self.frequency.add(outcome.device, now)
@@ -203,6 +207,7 @@ class Traffic:
             dict(self._places),
             self._aside.copy(),
             self.spells.copy(),
+            self.returns,
             self._newest.copy(),
             self._recent.copy(),
             self._arrived.copy(),

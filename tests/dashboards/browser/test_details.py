@@ -34,6 +34,7 @@ TRIED: dict[str, Any] = {
     "min_samples": 1000,
     "window": 600.0,
     "settle": 1.0,
+    "follow": 0.0,
 }
 """Comes to no end by itself while it is watched."""
 

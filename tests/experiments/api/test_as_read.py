@@ -14,7 +14,14 @@ from ldfi.experiments.api.idempotency import REPLAYED
 from tests.experiments.api.test_openapi import DOCUMENT
 from tests.kit.service import client_of, live_through, problem, service
 
-BOUNDS = {"treatment": 0.3, "control": 0.3, "min_traffic": 50, "settle": 1.0, "apart": 0.0}
+BOUNDS = {
+    "treatment": 0.3,
+    "control": 0.3,
+    "min_traffic": 50,
+    "settle": 1.0,
+    "follow": 0.0,
+    "apart": 0.0,
+}
 """With the traffic there was, these decide."""
 
 KEPT = {"ldfi": "comparison", "version": 1, "verdict": "same", "classes": [], "doubts": []}

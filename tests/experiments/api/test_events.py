@@ -129,7 +129,14 @@ def test_a_gap_that_is_never_filled_holds_nothing_up_for_long() -> None:
 
 
 def test_while_something_is_armed_its_progress_is_told(database_url: str) -> None:
-    asked = {"kinds": ["error"], "treatment": 0.3, "control": 0.3, "min_traffic": 50, "settle": 1}
+    asked = {
+        "kinds": ["error"],
+        "treatment": 0.3,
+        "control": 0.3,
+        "min_traffic": 50,
+        "settle": 1,
+        "follow": 0.0,
+    }
     with (
         live_service(database=database_url, tokens=GIVEN) as world,
         httpx.Client(

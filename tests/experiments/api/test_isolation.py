@@ -35,7 +35,7 @@ PROGRAM: Final = Call(
 )
 OTHER: Final = Call("root", (Step("critical", (Call("api>http:GET:till/pay"),)),))
 QUICK: Final = Settings(
-    kinds=("error",), treatment=0.3, control=0.3, settle=1.0, apart=0.0, rechecks=0
+    kinds=("error",), treatment=0.3, control=0.3, settle=1.0, follow=0.0, apart=0.0, rechecks=0
 )
 SECRETS: Final = ("secretly", "boot-of-b", "hush", "mallory")
 """Parts of names that only team B has: points, a class, reasons, people."""

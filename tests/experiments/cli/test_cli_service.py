@@ -29,7 +29,7 @@ from tests.kit.service import GIVEN
 
 QUICK = (
     *("--set", "treatment=0.3", "--set", "control=0.3"),
-    *("--set", "settle=0.5", "--set", "apart=0", "--set", "min_traffic=50"),
+    *("--set", "settle=0.5", "--set", "follow=0", "--set", "apart=0", "--set", "min_traffic=50"),
 )
 BOOT = "GET /boot"
 ASKED = Settings(
@@ -38,6 +38,7 @@ ASKED = Settings(
     control=0.3,
     max_union=None,
     settle=0.5,
+    follow=0.0,
     apart=0.0,
     min_traffic=50,
 )

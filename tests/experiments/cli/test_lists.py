@@ -84,7 +84,13 @@ def filled(url: str) -> dict[str, str]:
     world.now = now - 3600
     world.steps(8)
     asked = Settings(
-        kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, settle=1.0, apart=0.0
+        kinds=("error",),
+        treatment=0.3,
+        control=0.3,
+        min_traffic=50,
+        settle=1.0,
+        follow=0.0,
+        apart=0.0,
     )
     campaign = world.engine.scheduler.commands.start(
         Definition(asked, name=CAMPAIGN), "ann", world.now

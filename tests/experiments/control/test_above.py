@@ -46,6 +46,7 @@ QUICK: Final = Settings(
     control=0.2,
     min_traffic=50,
     settle=1.0,
+    follow=0.0,
     apart=0.0,
     rechecks=0,
 )

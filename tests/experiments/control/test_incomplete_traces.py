@@ -170,7 +170,7 @@ def test_what_is_begun_after_a_request_holds_its_trace_up_no_more(engine: Engine
 
 def test_a_treated_request_with_a_hole_is_held_against_its_experiment() -> None:
     with World.in_memory() as world:
-        world.start(Settings(kinds=("error",), min_traffic=50))
+        world.start(Settings(kinds=("error",), min_traffic=50, follow=0.0))
         experiment_id = world.until_armed()
         _, experiment = world.engine.scheduler.state.experiment(experiment_id)
         marks = {"experiment": experiment_id, "arm": "treatment", "calls": "1"}

@@ -30,6 +30,7 @@ SETTINGS = Settings(
     control=0.1,
     min_traffic=50,
     settle=1.0,
+    follow=0.0,
     apart=0.0,
     rechecks=0,
 )
@@ -116,7 +117,7 @@ def test_a_breaker_before_a_service_on_the_way_hurts_those_who_never_reach_the_p
 
     limits = Limits(protected_points=("front>*",))
     with World.in_memory({"/show": show, "/take": take}, limits=limits) as world:
-        world.start(replace(SETTINGS, settle=20.0), classes=("GET /show",))
+        world.start(replace(SETTINGS, settle=20.0, follow=0.0), classes=("GET /show",))
         row = first_ended(world)
 
     assert row.hypothesis == [f"refused@{PRICES}"]

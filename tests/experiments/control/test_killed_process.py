@@ -41,6 +41,7 @@ SETTINGS = Settings(
     min_traffic=20,
     window=20.0,
     settle=0.5,
+    follow=0.0,
     rechecks=0,
 )
 

@@ -12,7 +12,7 @@ from ldfi.testing.programs import Caller, Unserved
 from ldfi.testing.world import World
 
 SETTINGS = Settings(
-    kinds=("error",), treatment=0.3, control=0.3, min_traffic=200, settle=1.0, apart=0.0
+    kinds=("error",), treatment=0.3, control=0.3, min_traffic=200, settle=1.0, follow=0.0, apart=0.0
 )
 
 

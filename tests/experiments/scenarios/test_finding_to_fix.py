@@ -43,6 +43,7 @@ CAMPAIGN = {
     "delta": 0.4,
     "min_samples": 6,
     "settle": 2.0,
+    "follow": 0.0,
     "apart": 0.0,
     "window": 60.0,
     "rechecks": 0,

@@ -118,7 +118,7 @@ def test_from_the_stream_into_classes_and_once_more_after_a_restart(
 def test_a_cut_trace_is_told_to_the_leader(stream: Stream, topics: Topics, worker: Worker) -> None:
     # Given a treated request whose root is lost, and an experiment that is running
     with World.in_memory() as world:
-        world.start(Settings(kinds=("error",), min_traffic=50))
+        world.start(Settings(kinds=("error",), min_traffic=50, follow=0.0))
         experiment_id = world.until_armed()
         _, experiment = world.engine.scheduler.state.experiment(experiment_id)
         [_, inner, *_] = request("ab" * 16, experiment=experiment_id)

@@ -98,7 +98,7 @@ def test_time_that_was_jumped_over_is_kept_in_mind_for_a_day() -> None:
 def test_a_step_disarms_is_on_record_and_holds_up_nothing(step: float) -> None:
     with World.in_memory() as world:
         # Given an experiment that is armed
-        world.start(Settings(kinds=("error",), min_traffic=50))
+        world.start(Settings(kinds=("error",), min_traffic=50, follow=0.0))
         world.until_armed()
         machine = Machine(world.now)
         world.engine._clock = machine.clock

@@ -49,13 +49,15 @@ def of(rng: random.Random, *, counted: bool) -> Experiment:
         purpose=purpose,
         opening=opening if purpose == "confirm" and rng.random() < 0.8 else None,
     )
-    experiment.arm(100.0, rng.choice([1.0, 1e-2, 1e-4]))
+    one = counted or settings.rule == "threshold"
+    stay = 0.0 if one else rng.choice([0.0, 5e-9, 3e-8])
+    experiment.arm(100.0, rng.choice([1.0, 1e-2, 1e-4]), stay=stay)
     experiment.taken()
     return experiment
 
 
 def observations(rng: random.Random) -> list[Observation]:
-    """Requests of devices that come once or twice, and report in any order."""
+    """Requests of devices that come once or twice, and report in any order; some have holes."""
     rates = rng.choice([(0.0, 1.0), (0.05, 0.05), (0.2, 0.6)])
     drawn = []
     for number in range(rng.randint(0, 90)):
@@ -65,7 +67,9 @@ def observations(rng: random.Random) -> list[Observation]:
         device = f"{arm}{rng.randrange(60)}"
         each = seen(number, arm, success=good, fired=fired, device=device)  # type: ignore[arg-type]
         degraded = good and rng.random() < 0.1
-        drawn.append(replace(each, outcome=replace(each.outcome, degraded=degraded)))
+        hole = "parent" if rng.random() < 0.1 else ""
+        lineage = replace(each.lineage, trace=replace(each.lineage.trace, missing=hole))
+        drawn.append(Observation(lineage, replace(each.outcome, degraded=degraded)))
     rng.shuffle(drawn)
     return drawn
 

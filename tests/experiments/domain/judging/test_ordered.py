@@ -74,10 +74,10 @@ class Tallied(SequentialTests):
 
     given: list[int] = field(default_factory=lambda: [0])
 
-    def add(self, *, treated: bool, failed: bool) -> None:
+    def add(self, *, treated: bool, failed: bool, proved: bool = True) -> None:
         """Count, and take it."""
         self.given[0] += 1
-        SequentialTests.add(self, treated=treated, failed=failed)
+        SequentialTests.add(self, treated=treated, failed=failed, proved=proved)
 
 
 def test_what_comes_a_little_late_does_not_begin_it_all_again() -> None:

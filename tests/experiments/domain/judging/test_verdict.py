@@ -223,12 +223,11 @@ def test_a_threshold_crossed_early_does_not_decide_when_the_rest_contradicts_it(
     ("tests", "start", "verdict"),
     [
         (SequentialTests, block(control=False, treated=True, times=12), "harmful"),
-        (SequentialTests, block(control=False, treated=False, times=30), "tolerated"),
         (ThresholdRule, block(control=False, treated=True, times=12), "harmful"),
     ],
 )
 @given(later=OUTCOMES)
-def test_a_verdict_never_changes(
+def test_harm_stays_what_it_is(
     tests: type[SequentialTests | ThresholdRule],
     start: list[tuple[bool, bool]],
     verdict: str,
@@ -241,6 +240,13 @@ def test_a_verdict_never_changes(
 
     assert decided.verdict() == decided.final() == verdict
     assert (decided.log_worse, decided.log_not_worse, decided.curve) == evidence
+
+
+def test_tolerated_is_said_of_all_who_came() -> None:
+    tests = feed(SequentialTests(), block(control=False, treated=False, times=30))
+    assert tests.verdict() == "tolerated"
+    feed(tests, block(control=False, treated=True, times=12))
+    assert tests.final() != "tolerated"
 
 
 def test_each_rule_has_its_tests() -> None:
