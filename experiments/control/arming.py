@@ -19,7 +19,7 @@ from ldfi.experiments.domain.gates.waits import RENEWED, ServiceTimes
 from ldfi.experiments.domain.judging.bystanders import Bystanders, systems_of
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.reach import Share
-from ldfi.experiments.domain.traffic.class_traffic import Traffic
+from ldfi.experiments.domain.traffic.class_traffic import Traffic, calling
 from ldfi.experiments.store import experiments
 from ldfi.experiments.store.arming import Armed, Order, Refused
 from ldfi.experiments.store.database import Database
@@ -200,7 +200,7 @@ def _hold(campaign: Campaign, experiment: Experiment, reason: str, now: float) -
 def _look_before(experiment: Experiment, traffic: Traffic, now: float) -> None:
     """Keep how the class fares before anything is injected, to compare with."""
     points = frozenset(fault.point for fault in experiment.faults)
-    experiment.reach.before = Share(*traffic.calling(points))
+    experiment.reach.before = Share(*calling(traffic, points))
     systems = systems_of(points, traffic.topology.callees)
     way = traffic.topology.above(points)
     experiment.bystanders = Bystanders(systems, experiment.settings.delta, way=way)

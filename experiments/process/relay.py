@@ -176,8 +176,8 @@ class EdgeRelay:
             **written(report),
         }
         told_apart = "address" if board.fleet.by_address(now) else ""
-        more = {"params": asked, "headers": {DEVICES: told_apart}}
-        answer = await self._call("GET", "rules", WAIT_SECONDS, **more)
+        headers = {DEVICES: told_apart}
+        answer = await self._call("GET", "rules", WAIT_SECONDS, headers=headers, params=asked)
         lease = read_lease(answer.json(), asked_at=now)
         if board is not self.board:
             return

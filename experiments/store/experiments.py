@@ -13,7 +13,7 @@ from ldfi.experiments.domain.campaign.exploration import FindingChange
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.campaign.recording import GONE, abandoned, record_of
 from ldfi.experiments.domain.campaign.run import Runs
-from ldfi.experiments.domain.judging.experiment import ACTIVE, Experiment
+from ldfi.experiments.domain.judging.experiment import ACTIVE, Experiment, comparison_of
 from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store import chain, findings, notifications, tallies
 from ldfi.experiments.store.arming import new_row
@@ -204,7 +204,7 @@ def sums_by_class(session: Session, campaign_id: str, run: int) -> dict[str, tup
 def counts_of(experiment: Experiment) -> dict[str, Any]:
     """Count control against treatment, and who was exposed, for the record and for people."""
     return {
-        **experiment.comparison().to_json(),
+        **comparison_of(experiment).to_json(),
         "exposed": len(experiment.exposed),
         "hurt": len(experiment.hurt),
         "passed_by": len(experiment.passed_by),

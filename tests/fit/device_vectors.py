@@ -196,7 +196,7 @@ _ADDRESSES: Final = (
 
 
 def _forwarded() -> Iterator[tuple[str, list[str], str]]:
-    hops = (
+    hops: tuple[list[str], ...] = (
         *([], [""], ["198.51.100.1"], ["198.51.100.1:80"], ["[2001:db8:5:6::1]:80"]),
         *(
             ["203.0.113.9, 198.51.100.1"],
@@ -217,7 +217,7 @@ def _forwarded() -> Iterator[tuple[str, list[str], str]]:
     )
     for peer in ("127.0.0.1", "10.9.9.9:1", "192.0.2.7", "::ffff:127.0.0.1", "fd00::9", ""):
         for each in hops:
-            yield PROXIES, [each] if isinstance(each, str) else each, peer
+            yield PROXIES, each, peer
     for trusted in (
         "*",
         "",

@@ -13,6 +13,7 @@ from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.gates.guards import STEADY_LEAST
 from ldfi.experiments.domain.gates.whatif import points_named
 from ldfi.experiments.domain.settings import STEADY
+from ldfi.experiments.domain.traffic.class_traffic import good_of_late
 from ldfi.experiments.domain.traffic.vitals import NEWEST, RECENT, Signs
 from ldfi.fit.points import Point
 
@@ -33,7 +34,7 @@ def unwell(knowledge: Knowledge, present: Present) -> str | None:
     """
     traffic = knowledge.traffic
     steady = traffic.steady(present.at, RECENT)
-    over = traffic.good_of_late(NEWEST)
+    over = good_of_late(traffic, NEWEST)
     if steady.outcomes < STEADY_LEAST or steady.rate >= STEADY or over:
         return None
     return (

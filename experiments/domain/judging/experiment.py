@@ -52,7 +52,7 @@ from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.judging.stays import Stays
 from ldfi.experiments.domain.judging.unproved import Unproved
 from ldfi.experiments.domain.judging.verdict import Counts, Tests, Verdict, tests_for
-from ldfi.experiments.domain.settings import Settings, Thresholds
+from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.cut import cut
 from ldfi.experiments.domain.traffic.frequency import Frequency
 from ldfi.experiments.domain.traffic.observation import Observation
@@ -260,47 +260,56 @@ class Experiment:
             self._forget(lineage.trace_id)
         else:
             self._treated += treated and not torn
-        if treated and lineage.fired:
-            self.exposed.add(outcome.device)
-            self.bystanders.treat(observation)
-            if not outcome.success:
-                self.hurt.add(outcome.device)
-        elif not treated:
-            self.bystanders.look(observation, self.points)
-        arm: Arm = "treatment" if treated else "control"
         met = bool(lineage.fired)
         # who met a fault that was meant for another is no control
         reached = met if treated else bool(lineage.would_fire) and not met
-        if treated or not met:
-            self.follow(observation)
-        apart = not (treated and reached) and not self.stays.follows(outcome.device)
-        if apart and self.bystanders.knows(self.request_class):
-            self.bystanders.add(
-                self.request_class, outcome.device, success=outcome.success, reached=reached
-            )
+        self._look_around(observation, treated, reached)
         if not self.active:
             return
+        arm: Arm = "treatment" if treated else "control"
         request = (arm, outcome.device, lineage.start, lineage.trace_id)
         self.reach.add(*request, reached=reached, again=lineage.again)
         if not reached:
             (self.passed_by if treated else self.spared).add(outcome.device)
             return
         self.kept.add(observation)
-        if treated:
-            self.unproved.look(observation, self.holds, followed=self.stay > 0)
-        if treated and torn and outcome.success:
-            self.stays.doubt(lineage.trace_id)
-        elif treated:
-            of = self.good if outcome.success else self._torn if torn else self.bad
-            of.append(observation)
-        elif outcome.success and self.undisturbed is None and not torn:
-            self.undisturbed = observation
+        self._learn(observation, treated, torn)
         if self.settings.promql is not None:
             return
         counted = (lineage.start, lineage.trace_id, treated, not outcome.success)
         if self.stays.take(outcome.device, counted, again=lineage.again):
             self.arms[arm].add(observation)
         self._recount(outcome.device)
+
+    def _look_around(self, observation: Observation, treated: bool, reached: bool) -> None:
+        """See who was hurt by it, drawn or not."""
+        outcome, fired = observation.outcome, bool(observation.lineage.fired)
+        if treated and fired:
+            self.exposed.add(outcome.device)
+            self.bystanders.treat(observation)
+            if not outcome.success:
+                self.hurt.add(outcome.device)
+        elif not treated:
+            self.bystanders.look(observation, self.points)
+        if treated or not fired:
+            self.follow(observation)
+        apart = not (treated and reached) and not self.stays.follows(outcome.device)
+        if apart and self.bystanders.knows(self.request_class):
+            self.bystanders.add(
+                self.request_class, outcome.device, success=outcome.success, reached=reached
+            )
+
+    def _learn(self, observation: Observation, treated: bool, torn: bool) -> None:
+        """Take a request in which a fault fired, or would have, for what it teaches."""
+        success = observation.outcome.success
+        if treated:
+            self.unproved.look(observation, self.holds, followed=self.stay > 0)
+        if treated and torn and success:
+            self.stays.doubt(observation.lineage.trace_id)
+        elif treated:
+            (self.good if success else self._torn if torn else self.bad).append(observation)
+        elif success and self.undisturbed is None and not torn:
+            self.undisturbed = observation
 
     def follow(self, observation: Observation) -> None:
         """Take in a request of any class, for the sake of its device, which may take part. Not one
@@ -437,7 +446,7 @@ class Experiment:
             return False
         if self.instances.awaited(now):
             return False
-        self.follows = not self._certain()
+        self.follows = not _certain(self)
         over = self._admitted[1] + self.stay + max(self.settings.settle, traces)
         if self.follows and now < over:
             return False
@@ -446,19 +455,10 @@ class Experiment:
             self.state = "aborted"
             return True
         self._release(math.inf)
-        self.state, self.verdict = "decided", self._verdict()
+        self.state, self.verdict = "decided", _verdict(self)
         if self.verdict == "inconclusive":
             self.reason += _missed(self)
         return True
-
-    def comparison(self) -> Comparison:
-        """Control against treatment."""
-        return compare(self.arms["control"].sample(), self.arms["treatment"].sample())
-
-    def reports(self) -> BothReports:
-        """Count who was heard of, by what the edges say to have let in."""
-        control = self.enrolled if self.state == "settling" else self.controls
-        return reports(self.reach, self.stays.own, self.used, control)
 
     def _has_evidence(self, now: float) -> bool:
         """Whether it is enough to stop. Where more of the treated are silent *tolerated* takes more
@@ -477,19 +477,14 @@ class Experiment:
         if not enough or last:
             return enough
         if self._roll.doubtful(self.reach, self.order, self.settings):
-            if too_many(unwell(self.reports()), self.settings) is not None:
+            if too_many(unwell(_reports(self)), self.settings) is not None:
                 return True
-        elif seldom.unshown(self.stays, self._seldom()) is None:
+        elif seldom.unshown(self.stays, _seldom(self)) is None:
             return True
         self._roll.doubts = True
         self._stages.allowed = following(self.used, self.used, 0)
         self.order.doubt()
         return False
-
-    def _certain(self) -> bool:
-        """Whether what devices do from here on changes nothing."""
-        decided = self._aborting or self.lead or self.instances.killed()
-        return not self.stay or bool(decided) or self.order.verdict() == "harmful"
 
     def _note_admitted(self, now: float) -> None:
         if self.used > self._admitted[0]:
@@ -501,41 +496,13 @@ class Experiment:
             self.arms["treatment" if treated else "control"].devices.add(device)
             self._recount(device)
 
-    def _verdict(self) -> Verdict:
-        """Give the verdict: see *the order*, above."""
-        told, counted = self.stays.final(), self.settings.promql is not None
-        unproved = self.unproved.words(self.stays, self.holds, counted=counted)
-        if told == "harmful" and self.tests.final() != told:
-            self.reason = _later(self)
-        self.heard, self.rare = None if counted else self.reports(), self._seldom()
-        silent = None
-        if self.heard is not None:
-            silent = silence(self.heard, self.settings, told, known=self.enrolled is not None)
-        self.bad = self.bad or self._torn  # what failed may be in none of the others
-        context = JudgingContext(
-            fired=bool(self.arms["treatment"].total and self.exposed),
-            hurt=self.bystanders.hurt,
-            silent=silent,
-            fallen=self.reach.fallen() if told == "tolerated" else None,
-            killed=in_words(self.instances.killed()),
-            seldom=seldom.unshown(self.stays, self.rare) if told == "tolerated" else None,
-            **unproved,
-        )
-        verdict, self.reason, self.overruled = judge(told, self.reason, context)
-        return verdict
-
-    def _seldom(self) -> list[bool] | None:
-        if self.settings.promql is not None:
-            return None
-        return seldom.places(self.frequency, self.asked, self.order, self.settings.delta)
-
     def _fresh_tests(self) -> Tests:
-        settings, thresholds = self.settings, self._thresholds()
+        settings, share = self.settings, 2 if self.stay else 1  # two tests share one α
+        thresholds = replace(settings, alpha_harmful=self.alpha / share)
         if settings.promql is not None and settings.rule == "sequential":
             return CountedTests(thresholds)
         return tests_for(settings.rule, thresholds, settings.control / settings.treatment)
 
-    @property
     @property
     def points(self) -> frozenset[str]:
         """Where it injects."""
@@ -546,9 +513,10 @@ class Experiment:
         """The chance of a false ``harmful`` that this experiment runs."""
         return slots.risked(self.purpose, self.settings, self.level, self.opening)
 
-    def _thresholds(self) -> Thresholds:
-        """Return the thresholds of one test: two share the chance of a false *harmful*."""
-        return replace(self.settings, alpha_harmful=self.alpha / (2 if self.stay else 1))
+
+def comparison_of(experiment: Experiment) -> Comparison:
+    """Control against treatment."""
+    return compare(experiment.arms["control"].sample(), experiment.arms["treatment"].sample())
 
 
 def killed_by(experiment: Experiment) -> frozenset[str]:
@@ -568,6 +536,50 @@ def _later(experiment: Experiment) -> str:
         f"{treated.failures} of {treated.total} treated devices failed, {control.failures} of "
         f"{control.total} in control"
     )
+
+
+def _verdict(experiment: Experiment) -> Verdict:
+    """Give the verdict: see *the order*, above."""
+    told, counted = experiment.stays.final(), experiment.settings.promql is not None
+    unproved = experiment.unproved.words(experiment.stays, experiment.holds, counted=counted)
+    if told == "harmful" and experiment.tests.final() != told:
+        experiment.reason = _later(experiment)
+    experiment.heard = None if counted else _reports(experiment)
+    experiment.rare = _seldom(experiment)
+    silent, known = None, experiment.enrolled is not None
+    if experiment.heard is not None:
+        silent = silence(experiment.heard, experiment.settings, told, known=known)
+    experiment.bad = experiment.bad or experiment._torn  # what failed may be in none of the others
+    context = JudgingContext(
+        fired=bool(experiment.arms["treatment"].total and experiment.exposed),
+        hurt=experiment.bystanders.hurt,
+        silent=silent,
+        fallen=experiment.reach.fallen() if told == "tolerated" else None,
+        killed=in_words(experiment.instances.killed()),
+        seldom=seldom.unshown(experiment.stays, experiment.rare) if told == "tolerated" else None,
+        **unproved,
+    )
+    verdict, experiment.reason, experiment.overruled = judge(told, experiment.reason, context)
+    return verdict
+
+
+def _seldom(experiment: Experiment) -> list[bool] | None:
+    if experiment.settings.promql is not None:
+        return None
+    delta = experiment.settings.delta
+    return seldom.places(experiment.frequency, experiment.asked, experiment.order, delta)
+
+
+def _reports(experiment: Experiment) -> BothReports:
+    """Count who was heard of, by what the edges say to have let in."""
+    control = experiment.enrolled if experiment.state == "settling" else experiment.controls
+    return reports(experiment.reach, experiment.stays.own, experiment.used, control)
+
+
+def _certain(experiment: Experiment) -> bool:
+    """Whether what devices do from here on changes nothing."""
+    decided = experiment._aborting or experiment.lead or experiment.instances.killed()
+    return not experiment.stay or bool(decided) or experiment.order.verdict() == "harmful"
 
 
 def _missed(experiment: Experiment) -> str:

@@ -330,11 +330,6 @@ class Traffic:
         good = [success for at, success in self._recent if at > now - within]
         return Steady(len(good), sum(good) / len(good) if good else 1.0)
 
-    def good_of_late(self, outcomes: int) -> bool:
-        """Say whether so many of the newest outcomes are all good."""
-        newest = list(self._recent)[-outcomes:]
-        return len(newest) == outcomes and all(success for _, success in newest)
-
     def per_second(self, now: float) -> float | None:
         """Say how many outcomes come in a second of late; None where too few did to tell.
 
@@ -362,11 +357,6 @@ class Traffic:
             return None
         share = min(1.0, sum(at >= since for at, _ in self._recent) / of)
         return min(1.0, share + 2 * math.sqrt(share * (1 - share) / of))
-
-    def calling(self, points: Faults) -> tuple[int, int]:
-        """Of the newest requests, how many called one of these points, and of how many."""
-        reached = sum(not points.isdisjoint(called) for called in self._newest)
-        return reached, len(self._newest)
 
     def to_json(self) -> dict[str, Any]:
         """Everything, in numbers: places in the list of ``points``."""
@@ -475,3 +465,15 @@ def _spread(outcomes: int, failing: float) -> Iterator[bool]:
     """So many outcomes, of which a share fails, evenly."""
     for i in range(outcomes):
         yield int((i + 1) * failing + 0.5) == int(i * failing + 0.5)
+
+
+def good_of_late(traffic: Traffic, outcomes: int) -> bool:
+    """Say whether so many of the newest outcomes are all good."""
+    newest = list(traffic._recent)[-outcomes:]
+    return len(newest) == outcomes and all(success for _, success in newest)
+
+
+def calling(traffic: Traffic, points: Faults) -> tuple[int, int]:
+    """Of the newest requests, how many called one of these points, and of how many."""
+    reached = sum(not points.isdisjoint(called) for called in traffic._newest)
+    return reached, len(traffic._newest)

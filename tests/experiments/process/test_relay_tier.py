@@ -122,6 +122,7 @@ class Tier(RuleBasedStateMachine):
                 method: str,
                 what: str,
                 wait: float,
+                headers: dict[str, str] | None = None,
                 **more: Any,
             ) -> httpx.Response:
                 answer: httpx.Response = line.call(what, more.get("params"), more.get("json"))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from ldfi.experiments.domain.campaign.lesson import lesson_of
-from ldfi.experiments.domain.judging.experiment import Experiment, ExperimentState
+from ldfi.experiments.domain.judging.experiment import Experiment, ExperimentState, comparison_of
 from ldfi.experiments.domain.judging.verdict import Counts
 from ldfi.experiments.domain.settings import PromqlOutcome, Settings
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
@@ -230,7 +230,7 @@ def test_only_control_requests_that_would_have_fired_are_compared_with() -> None
 
     # Then they are left out of both
     assert decide(experiment) == "tolerated"
-    assert experiment.comparison().control.failures == 0
+    assert comparison_of(experiment).control.failures == 0
 
 
 def test_a_device_counts_once_with_its_first_outcome_however_often_it_asks() -> None:
@@ -654,7 +654,7 @@ def test_a_look_at_counters_has_no_order(control: int, treated: int, verdict: st
 
     assert experiment.review(5.0)
     assert decide(experiment) == verdict
-    assert experiment.comparison().treatment.failures == treated
+    assert comparison_of(experiment).treatment.failures == treated
 
 
 @pytest.mark.parametrize(

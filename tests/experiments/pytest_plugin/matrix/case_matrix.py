@@ -34,7 +34,7 @@ class Serving(socketserver.ThreadingTCPServer):
 
 STORE = Serving(("127.0.0.1", 0), Store)
 threading.Thread(target=STORE.serve_forever, daemon=True).start()
-REDIS = redis.Redis(port=STORE.server_address[1], socket_timeout=5, retry=None)
+REDIS = redis.Redis(port=STORE.server_address[1], socket_timeout=5, retry=None)  # type: ignore[arg-type]
 
 
 def ask(service: str) -> None:
@@ -260,8 +260,17 @@ class AsynchronousInSubTests(unittest.IsolatedAsyncioTestCase):
             pass
 
 
-for form in (Plain, InSubTests, Asynchronous, AsynchronousInSubTests):
-    for each in EACH:
-        made: Any = type(f"Test{form.__name__}_{each.id}", (form,), {"subject": each.values[0]})
-        globals()[made.__name__] = each.marks[0](made)  # type: ignore[operator] # a decorator
-del form, each, made, Plain, InSubTests, Asynchronous, AsynchronousInSubTests
+FORMS = (Plain, InSubTests, Asynchronous, AsynchronousInSubTests)
+
+
+def _cases() -> Iterator[tuple[str, Any]]:
+    for form in FORMS:
+        for each in EACH:
+            made: Any = type(f"Test{form.__name__}_{each.id}", (form,), {"subject": each.values[0]})
+            (mark,) = each.marks
+            yield made.__name__, mark(made)  # type: ignore[operator] # a decorator
+
+
+globals().update(_cases())
+for _form in FORMS:
+    del globals()[_form.__name__]
