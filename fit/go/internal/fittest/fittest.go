@@ -91,11 +91,11 @@ func (s *Service) Sampled() {
 	fit.WithTracerProvider(s.Provider)(s.Injector)
 }
 
-// Marks returns what is written of faults on all spans that have ended, and forgets them.
+// Marks returns what is written of faults on all spans of calls and requests that have ended, and forgets them.
 func (s *Service) Marks() []map[string]string {
 	var found []map[string]string
 	for _, span := range s.Spans.GetSpans() {
-		if span.Name == "fit.reach" {
+		if span.Name == "fit.reach" || span.Name == "fit.mark" {
 			continue
 		}
 		marks := map[string]string{}
