@@ -8,6 +8,9 @@ OpenTelemetry puts its middleware first when the application is made, so this on
 afterwards. That one reads the baggage for its span and forgets it (0.66), so this one makes what it
 lets in the context of the request. It reads no bodies; handshakes of WebSockets are stripped and
 never stamped.
+
+A service that is no edge needs nothing of this. For the same reason its handlers would never know
+of a context, so :func:`patch` has the entry in the baggage be known to them.
 """
 
 from __future__ import annotations
@@ -17,15 +20,17 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from aiohttp import web
+from aiohttp import web, web_app
 from multidict import CIMultiDict
 from opentelemetry import context
+from opentelemetry.baggage import set_baggage
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 
-from ldfi.fit import baggage, runtime
+from ldfi.fit import baggage, patching, runtime
 from ldfi.fit.arrival import leave_word
 from ldfi.fit.asgi import decided
 from ldfi.fit.chosen import told
+from ldfi.fit.context import ENTRY
 from ldfi.fit.edge import Edge
 from ldfi.fit.features import Features, chosen_features, request_features
 from ldfi.fit.poll import RulesPoll
@@ -36,12 +41,19 @@ _BAGGAGE = "baggage"
 _BAGGAGES = W3CBaggagePropagator()
 
 
+class _Process:
+    """This process: whether any of its applications is an edge."""
+
+    edge = False
+
+
 def edge_middleware(poll: RulesPoll | None = None) -> Any:
     """Return middleware for aiohttp, as :class:`ldfi.fit.asgi.EdgeMiddleware` is for ASGI.
 
     Where the rules come from: ``LDFI_URL`` and ``LDFI_TOKEN``.
     """
     edge = Edge(poll or RulesPoll.from_environment())
+    _Process.edge = True
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -60,6 +72,40 @@ def edge_middleware(poll: RulesPoll | None = None) -> Any:
             context.detach(token)
 
     return middleware
+
+
+def patch() -> None:
+    """Make the failure context of each request known to all that serves it.
+
+    Not in a process that is an edge: there nothing from outside may be known to anybody before
+    the edge has decided on it.
+    """
+    patching.put(web_app.Application, "_handle", _carrying)
+
+
+def _carrying(handle: Any) -> Any:
+    async def carrying(app: web.Application, request: web.Request) -> web.StreamResponse:
+        token = _attached(request)
+        try:
+            answer: web.StreamResponse = await handle(app, request)
+            return answer
+        finally:
+            if token is not None:
+                context.detach(token)
+
+    return carrying
+
+
+def _attached(request: web.Request) -> Any:
+    """Attach the context of a request; None where there is none."""
+    try:
+        if _Process.edge or runtime.active() is None or _BAGGAGE not in request.headers:
+            return None
+        found = baggage.values(",".join(request.headers.getall(_BAGGAGE)))
+        return context.attach(set_baggage(ENTRY, found[0])) if len(found) == 1 else None
+    except Exception:
+        runtime.swallow()
+        return None
 
 
 async def _admitted(edge: Edge, request: web.Request) -> tuple[web.Request, str]:

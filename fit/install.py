@@ -18,6 +18,7 @@ from ldfi.fit.keys import Keys
 from ldfi.fit.runtime import Runtime, activate
 
 _log = logging.getLogger("fit")
+_AIOHTTP_SERVER = "opentelemetry.instrumentation.aiohttp_server"
 
 
 def install(service: str | None = None) -> bool:
@@ -41,6 +42,7 @@ def install(service: str | None = None) -> bool:
         activate(Runtime(service or _service_name(), trusted))
         hosts.withhold()
         clients.patch_all()
+        patching.when_imported(_AIOHTTP_SERVER, _patch_aiohttp_server)
         clients.watch_for_others()
         reporting.start()
     except Exception:
@@ -62,6 +64,12 @@ def uninstall() -> None:
     reporting.stop()
     patching.stop_waiting()
     patching.take_out_all()
+
+
+def _patch_aiohttp_server() -> None:
+    from ldfi.fit import aiohttp_server  # here, for it needs aiohttp
+
+    aiohttp_server.patch()
 
 
 def _service_name() -> str:

@@ -6,12 +6,17 @@ process that is gone, or of a batch that was lost. Its caller tells the two apar
 spoke with somebody alive. A caller that gave up waiting knows nothing either way, and then nothing
 is said. Where no caller is there the request came from outside, or its service is gone as well.
 
+A proxy beside a service leaves marks in its name, below the call that passes, and proves what
+fired by a span of its own there: it tells of the proxy, and not of the service. That lives where
+the call is told of, which ends after the mark; a call of somebody else's, which a service without
+tracing has passed on, tells nothing of it.
+
 To be asked of traces that were waited for: what is on its way is no hole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from ldfi.fit.mark import Mark
@@ -51,14 +56,27 @@ def deaths(spans: Iterable[Span]) -> list[Death]:
     return [
         Death(span.operation.service, mark, span.start)
         for span, mark in left
-        if not _spoke(span, by_id.values()) and _unanswered(by_id.get(span.parent_id or ""))
+        if _died(span, mark, by_id)
     ]
 
 
-def _spoke(mark: Span, others: Iterable[Span]) -> bool:
-    """Say whether the process told of anything that ended after the mark."""
-    service = mark.operation.service
-    return any(each.operation.service == service and each.end >= mark.start for each in others)
+def _died(left: Span, mark: Mark, by_id: Mapping[str, Span]) -> bool:
+    call = by_id.get(left.parent_id or "")
+    later = [each for each in by_id.values() if _said_later(each, left)]
+    if any(not _by_proxy(each, left, mark) for each in later):
+        return False
+    return call is None if later else _unanswered(call)
+
+
+def _said_later(span: Span, left: Span) -> bool:
+    """Say whether the service told, by a span, of anything that ended after the mark."""
+    return span.operation.service == left.operation.service and span.end >= left.start
+
+
+def _by_proxy(span: Span, left: Span, mark: Mark) -> bool:
+    """Say whether a proxy proves by this span what its mark has announced: both are below the
+    call."""
+    return span.parent_id == left.parent_id and span.operation.point == mark.point
 
 
 def _unanswered(call: Span | None) -> bool:

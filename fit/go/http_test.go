@@ -184,7 +184,7 @@ func TestTheProofIsOnTheSpanOfTheCall(t *testing.T) {
 	span.End()
 	spans := service.Spans.GetSpans()
 	marks := service.Marks()
-	if len(spans) != 1 || spans[0].Name != "GET" || len(marks) != 1 {
+	if len(spans) != 2 || spans[0].Name != "fit.mark" || spans[1].Name != "GET" || len(marks) != 1 {
 		t.Fatalf("%d spans, marks %v", len(spans), marks)
 	}
 	event := "fit.fault fit.experiment=e7c1,fit.fired=refused,fit.point=" + server.point()

@@ -27,6 +27,7 @@ type Injector struct {
 	counts   occurrences
 	requests requests
 	reached  reached
+	flushes  flushes
 	guards   atomic.Bool // a propagator keeps back what nobody looks after
 
 	mutex    sync.RWMutex
@@ -147,10 +148,11 @@ func (i *Injector) remember(value string, found *FailureContext) {
 	i.verified[strings.Clone(value)] = found
 }
 
-func (i *Injector) tracer() trace.Tracer {
-	provider := i.provider
-	if provider == nil {
-		provider = otel.GetTracerProvider()
+func (i *Injector) tracer() trace.Tracer { return i.tracerProvider().Tracer("fit") }
+
+func (i *Injector) tracerProvider() trace.TracerProvider {
+	if i.provider == nil {
+		return otel.GetTracerProvider()
 	}
-	return provider.Tracer("fit")
+	return i.provider
 }

@@ -39,6 +39,9 @@ type Call struct {
 	// Can tells whether such a call can fail in this way as it really would. Where it cannot, it is
 	// let through and nothing is claimed. [Error] and [Delay] are not asked for.
 	Can func(Injection) bool
+	// Instance names the process that calls, as [NewInstance] draws names, where that is not this one; empty
+	// otherwise. Marks say it.
+	Instance string
 }
 
 // Fault is one that hits a call. Whoever is given it carries it out, and ends it.
@@ -47,6 +50,8 @@ type Fault struct {
 	Point string
 	span  trace.Span
 	ours  bool
+	// instance: of another process, that calls.
+	instance string
 	// outlived: the call began when its request was over.
 	outlived bool
 
@@ -107,13 +112,13 @@ func (i *Injector) Pass(ctx context.Context, call Call) (hit *Fault) {
 		return nil
 	}
 	span, ours := i.spanOf(ctx, point)
-	fault := &Fault{Injection: injection, Point: point, span: span, ours: ours}
+	fault := &Fault{Injection: injection, Point: point, span: span, ours: ours, instance: call.Instance}
 	fault.outlived = i.outlives(ctx, found, span)
 	if injection.Kind == Slow && span.IsRecording() {
-		fault.strikes = func() bool { return i.fires(found, fault) }
+		fault.strikes = func() bool { return i.fires(ctx, found, fault) }
 		return fault
 	}
-	if !span.IsRecording() || !i.fires(found, fault) {
+	if !span.IsRecording() || !i.fires(ctx, found, fault) {
 		fault.release()
 		return nil
 	}
@@ -136,8 +141,8 @@ func (i *Injector) spanOf(ctx context.Context, point string) (trace.Span, bool) 
 	return span, true
 }
 
-// fires writes what happens, or would happen, on the span.
-func (i *Injector) fires(found *FailureContext, fault *Fault) bool {
+// fires writes what happens, or would happen, on the span; before that a mark has left.
+func (i *Injector) fires(ctx context.Context, found *FailureContext, fault *Fault) bool {
 	span, kind := fault.span, string(fault.Kind)
 	span.SetAttributes(attributePoint.String(fault.Point))
 	if fault.outlived {
@@ -152,6 +157,7 @@ func (i *Injector) fires(found *FailureContext, fault *Fault) bool {
 		span.SetAttributes(attributeLetThrough.Bool(true))
 		return false
 	}
+	i.leaveMark(ctx, found, fault)
 	if found.Arm == Control {
 		span.SetAttributes(attributeWouldFire.String(kind))
 		return false

@@ -43,7 +43,9 @@ func (i *Injector) begin(ctx context.Context, headers []string) (begun context.C
 			attributeExperiment.String(found.Experiment), attributeArm.String(string(found.Arm)))
 	}
 	found.came.Store(true)
+	span := trace.SpanFromContext(ctx)
 	ctx, request := served.Begin(ctx)
+	request.Span = span
 	i.requests.note(trace.SpanContextFromContext(ctx).TraceID(), request)
 	return ctx, request.End
 }
@@ -75,6 +77,19 @@ func (r *requests) over(of trace.TraceID) (over, known bool) {
 	defer r.mutex.Unlock()
 	all, known := r.byTrace.find(of)
 	return known && !slices.ContainsFunc(all, func(each request) bool { return !each.Over() }), known
+}
+
+// span returns that of a request of a trace which goes on; nil where none is known by its span.
+func (r *requests) span(of trace.TraceID) trace.Span {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	all, _ := r.byTrace.find(of)
+	for _, each := range all {
+		if request, ok := each.(spanned); ok && !request.Over() {
+			return request.readable
+		}
+	}
+	return nil
 }
 
 // readable is what is looked at of a span.

@@ -10,7 +10,7 @@ import (
 	"github.com/ldfi-dev/ldfi/fit/go/internal/arrival"
 )
 
-// Sampler keeps every request under experiment and every report, whatever inner says: an experiment whose traces were
+// Sampler keeps every request under experiment, every report and every mark, whatever inner says: an experiment whose traces were
 // sampled away proves nothing. The first span of such a request in this service also says which
 // experiment and which arm it belongs to, and every span how many calls were begun right inside it, so
 // that a trace in which one of them is missing is known to have a hole. The first span behind an edge says
@@ -31,8 +31,12 @@ type sampler struct {
 func (s *sampler) ShouldSample(parameters sdk.SamplingParameters) sdk.SamplingResult {
 	result := s.inner.ShouldSample(parameters)
 	for _, each := range parameters.Attributes {
-		if each.Key == attributeReach {
+		switch each.Key {
+		case attributeReach:
 			result.Decision = sdk.RecordAndSample
+		case attributeMark:
+			result.Decision = sdk.RecordAndSample
+			return result
 		}
 	}
 	result.Attributes = append(result.Attributes, atTheEdge(parameters)...)

@@ -112,10 +112,17 @@ def django_asgi(by_hand: bool, _onward: str) -> Any:
 
 def aiohttp(by_hand: bool, onward: str) -> Any:
     """aiohttp's server."""
+    from ldfi.fit.aiohttp_server import edge_middleware
+
+    app = aiohttp_inside(by_hand, onward)
+    app.middlewares.insert(0, edge_middleware())
+    return app
+
+
+def aiohttp_inside(by_hand: bool, onward: str) -> Any:
+    """aiohttp's server, not as an edge."""
     from aiohttp import ClientSession, web
     from opentelemetry.instrumentation.aiohttp_server import AioHttpServerInstrumentor
-
-    from ldfi.fit.aiohttp_server import edge_middleware
 
     if by_hand:
         AioHttpServerInstrumentor().instrument()
@@ -127,13 +134,13 @@ def aiohttp(by_hand: bool, onward: str) -> Any:
         return web.Response()
 
     app = web.Application()
-    app.middlewares.insert(0, edge_middleware())
     app.router.add_route("*", "/{rest:.*}", page)
     return app
 
 
 FRAMEWORKS: dict[str, Callable[[bool, str], Any]] = {
-    each.__name__: each for each in (starlette, fastapi, flask, django_wsgi, django_asgi, aiohttp)
+    each.__name__: each
+    for each in (starlette, fastapi, flask, django_wsgi, django_asgi, aiohttp, aiohttp_inside)
 }
 
 

@@ -214,3 +214,22 @@ def test_a_halted_edge_stamps_nothing_and_strips_as_ever(edge: Edge) -> None:
     finally:
         edge.halt.unlink()
     assert [each for each in sent if each.contexts] == []
+
+
+@pytest.mark.parametrize("how", ["auto", "hand"])
+def test_a_service_in_aiohttp_behind_an_edge_obeys_its_own_requests_context(
+    how: str, tmp_path: Path
+) -> None:
+    with running("aiohttp_inside", how, tmp_path / "halt") as inside:
+        elsewhere = signed(inside, "d1")
+        onward = inside.ask("/onward", "d1", f"a=b,{elsewhere}")
+        assert (onward.contexts, onward.sampled) == ([elsewhere.removeprefix("fit=")], True)
+
+        fault = f"error@edge>http:GET:127.0.0.1:{inside.next.server_port}/here"
+        aimed = inside.plane.baggage(fault, device="d1")
+        connection = HTTPConnection("127.0.0.1", inside.port, timeout=30)  # one for all
+        for sent, asked in ((aimed, 0), ("", 1), ("a=b", 2), (f"{aimed},{aimed}", 3), (aimed, 3)):
+            connection.request("GET", "/here", headers={"baggage": sent} if sent else {})
+            connection.getresponse().read()
+            assert len(inside.next.sent.get("/here", ())) == asked, sent
+        connection.close()

@@ -29,7 +29,7 @@ def a_record(order: str, enrolled: int, *, controls: int = 0, **more: object) ->
         *(Arms(control, 0, treated, 0), evidence.worse, evidence.not_worse, ("error@a",), ()),
     )
     rested = Rested.on([(f"{n:032x}", each, "0" * 64) for n, each in enumerate(order)])
-    record = RunRecord(*told, False, rested, reports=reports, held=20.0)
+    record = replace(RunRecord(*told, False, rested), reports=reports, held=20.0)
     return replace(record, **more)  # type: ignore[arg-type]
 
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -387,6 +389,35 @@ func TestTheConfigurationIsSaidToBeWrongAndDoneWithout(t *testing.T) {
 				t.Errorf("%+v", e)
 			}
 		})
+	}
+}
+
+// Announced or not, and also where an edge does nothing else.
+func TestBaggageBehindABodyIsTakenOut(t *testing.T) {
+	for name, e := range map[string]*Edge{"stamps": given(t, Config{}, nil), "does nothing": nil} {
+		server := httptest.NewServer(e.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			_, _ = fmt.Fprintf(w, "%s, %v, %q, %q", body, err, r.Trailer["Baggage"], r.Trailer["X-Sum"])
+		})))
+		defer server.Close()
+		for _, announced := range []string{"", "Trailer: X-Sum\r\n", "Trailer: baggage, X-Sum\r\n"} {
+			connection, err := net.Dial("tcp", server.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.WriteString(connection, "POST / HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n"+announced+
+				"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nbaggage: fit=1\r\nx-sum: 7\r\n\r\n")
+			answer, _ := io.ReadAll(connection)
+			_ = connection.Close()
+			_, got, _ := strings.Cut(string(answer), "\r\n\r\n")
+			want := `x, <nil>, [], ["7"]`
+			if announced == "" && e != nil { // net/http tells only the request that it has made
+				want = "x, <nil>, [], []"
+			}
+			if got != want {
+				t.Errorf("%s, %q: %s", name, announced, got)
+			}
+		}
 	}
 }
 

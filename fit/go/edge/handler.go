@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"io"
 	"iter"
 	"maps"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 // Bodies and answers pass untouched. Upgrades, of WebSockets say, are never stamped.
 func (e *Edge) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		stripTrailer(request)
 		onward, serving := e.admit(request)
 		defer serving.End()
 		next.ServeHTTP(writer, onward)
@@ -74,6 +76,29 @@ func (e *Edge) deviceOf(request *http.Request) string {
 		}
 		return text
 	}, request.RemoteAddr)
+}
+
+// stripTrailer takes baggage out of what comes behind the body: who passes requests on may put it among headers.
+func stripTrailer(request *http.Request) {
+	if request.Body != nil && (request.Trailer != nil || request.ContentLength < 0) {
+		delete(request.Trailer, "Baggage") // which says that it will come
+		request.Body = &trailed{request.Body, request}
+	}
+}
+
+// trailed is a body behind which trailers may come: the server writes them into the request that it has made, when
+// all of the body is read.
+type trailed struct {
+	io.ReadCloser
+	request *http.Request
+}
+
+func (b *trailed) Read(into []byte) (int, error) {
+	read, err := b.ReadCloser.Read(into)
+	if err != nil {
+		delete(b.request.Trailer, "Baggage")
+	}
+	return read, err
 }
 
 // header joins all values of one header by commas, as RFC 9110, section 5.3 allows.

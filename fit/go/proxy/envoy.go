@@ -118,6 +118,7 @@ func (p *Processor) decide(
 	return decide(ctx, stream, p.injector(p.callerOf(stream)), request{
 		method: headers.Get(":method"), authority: headers.Get(":authority"), path: path,
 		grpc: isGRPC(headers.Get("Content-Type")), patience: patienceOf(headers.Get("Grpc-Timeout")),
+		instance: fit.NewInstance(), // Envoy does not say whose connection it is
 	})
 }
 
@@ -132,6 +133,7 @@ func decide(
 			_, known := envoytype.StatusCode_name[int32(status)]
 			return passing.canBoth(injection) && (status == 0 || known)
 		},
+		Instance: passing.instance,
 	})
 	if fault == nil {
 		return goOn(), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"sync"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -13,7 +14,8 @@ import (
 	fit "github.com/ldfi-dev/ldfi/fit/go"
 )
 
-const proofDelay = 500 // milliseconds until a proof is exported: an experiment waits for it
+// proofDelay is after how long a proof is exported: an experiment waits for it.
+var proofDelay = 500 * time.Millisecond
 
 // Callers makes one injector for each caller that a proxy stands beside, whose spans name that caller
 // as their service.
@@ -62,7 +64,7 @@ func (c *Callers) Injector(name string) *fit.Injector {
 		}
 		named := resource.NewSchemaless(attribute.String("service.name", name))
 		provider := sdk.NewTracerProvider(
-			sdk.WithResource(named), sdk.WithBatcher(shared{c.exporter}, sdk.WithBatchTimeout(proofDelay*1e6)))
+			sdk.WithResource(named), sdk.WithBatcher(shared{c.exporter}, sdk.WithBatchTimeout(proofDelay)))
 		found = &caller{fit.New(name, c.keys, fit.WithTracerProvider(provider), fit.WithProgram("ldfi-proxy")), provider}
 		c.known[name] = found
 	}

@@ -27,6 +27,7 @@ type request struct {
 	path      string
 	grpc      bool
 	patience  time.Duration // of a gRPC call that names it; else 0
+	instance  string        // of the process that calls; empty where that is this one
 }
 
 func isGRPC(contentType string) bool { return strings.HasPrefix(contentType, "application/grpc") }

@@ -79,7 +79,21 @@ func NewReverse(callers *Callers, caller string, upstream *url.URL) *Reverse {
 	reverse.peers.known = map[string]bool{}
 	quiet := log.New(io.Discard, "", 0)
 	reverse.server = newServer(reverse.handler(quiet), quiet)
+	reverse.server.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
+		return context.WithValue(ctx, connection{}, sync.OnceValue(fit.NewInstance))
+	}
 	return reverse
+}
+
+// connection is under which key the context of a request says which process calls: as far as anybody can see here,
+// each connection is one of its own. Whatever comes over it later says that the process lives.
+type connection struct{}
+
+func instanceOf(ctx context.Context) string {
+	if named, ok := ctx.Value(connection{}).(func() string); ok {
+		return named()
+	}
+	return fit.NewInstance()
 }
 
 // newServer speaks HTTP/1 and, without TLS, HTTP/2.
@@ -234,6 +248,7 @@ func (p *Reverse) answered(writer http.ResponseWriter, r *http.Request) (*http.R
 	passing := request{
 		method: r.Method, authority: r.Host, path: r.URL.EscapedPath(),
 		grpc: isGRPC(r.Header.Get("Content-Type")), patience: patienceOf(r.Header.Get("Grpc-Timeout")),
+		instance: instanceOf(ctx),
 	}
 	fault := p.callers.Injector(p.caller).Pass(ctx, fit.Call{
 		Point: passing.point,
@@ -246,6 +261,7 @@ func (p *Reverse) answered(writer http.ResponseWriter, r *http.Request) (*http.R
 			}
 			return passing.canBoth(injection)
 		},
+		Instance: passing.instance,
 	})
 	if fault == nil {
 		return r, false

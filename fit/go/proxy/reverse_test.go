@@ -65,7 +65,7 @@ func (s *standing) marks() []map[string]string {
 	s.callers.Flush(context.Background())
 	var found []map[string]string
 	for _, span := range s.spans.GetSpans() {
-		if span.Name == "fit.reach" {
+		if span.Name == "fit.reach" || span.Name == "fit.mark" {
 			continue
 		}
 		marks := map[string]string{

@@ -28,7 +28,7 @@ func newTracing(name string, keys *fit.Keys, exporter sdk.SpanExporter, sample f
 	injector := fit.New(name, keys, fit.WithProgram("ldfi-proxy/edge"))
 	provider := sdk.NewTracerProvider(
 		sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", name))),
-		sdk.WithBatcher(exporter, sdk.WithBatchTimeout(proofDelay*1e6)),
+		sdk.WithBatcher(exporter, sdk.WithBatchTimeout(proofDelay)),
 		sdk.WithSampler(injector.Sampler(sdk.ParentBased(sdk.TraceIDRatioBased(sample)))),
 	)
 	fit.WithTracerProvider(provider)(injector)

@@ -29,13 +29,16 @@ const Key = "k1:" + secret
 type Fault struct{ How, Point string }
 
 // Sign makes a context that holds for a minute. The arm is 't' or 'c'.
-func Sign(arm byte, faults ...Fault) string {
+func Sign(arm byte, faults ...Fault) string { return SignFor("e7c1", arm, faults...) }
+
+// SignFor makes one of this experiment.
+func SignFor(experiment string, arm byte, faults ...Fault) string {
 	groups := make([]string, len(faults))
 	for i, fault := range faults {
 		groups[i] = fault.How + "~" + fit.PointHash(fault.Point)
 	}
 	expires := time.Now().Add(time.Minute).Unix()
-	payload := fmt.Sprintf("3.k1.e7c1.%c.%d.%s", arm, expires, strings.Join(groups, "~"))
+	payload := fmt.Sprintf("3.k1.%s.%c.%d.%s", experiment, arm, expires, strings.Join(groups, "~"))
 	digest := hmac.New(sha256.New, []byte(secret))
 	digest.Write([]byte(payload))
 	return payload + "." + base64.RawURLEncoding.EncodeToString(digest.Sum(nil)[:16])
@@ -91,11 +94,11 @@ func (s *Service) Sampled() {
 	fit.WithTracerProvider(s.Provider)(s.Injector)
 }
 
-// Marks returns what is written of faults on all spans that have ended, and forgets them.
+// Marks returns what is written of faults on all spans of calls and requests that have ended, and forgets them.
 func (s *Service) Marks() []map[string]string {
 	var found []map[string]string
 	for _, span := range s.Spans.GetSpans() {
-		if span.Name == "fit.reach" {
+		if span.Name == "fit.reach" || span.Name == "fit.mark" {
 			continue
 		}
 		marks := map[string]string{}

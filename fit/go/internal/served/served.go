@@ -4,10 +4,17 @@ package served
 import (
 	"context"
 	"sync/atomic"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Request is one that is being served in this process, until its handler returns.
-type Request struct{ over atomic.Bool }
+type Request struct {
+	// Span is that of the request; nil before it was begun.
+	Span trace.Span
+
+	over atomic.Bool
+}
 
 type key struct{}
 

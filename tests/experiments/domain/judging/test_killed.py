@@ -63,6 +63,30 @@ def test_a_trace_tells_whether_its_process_died(spans: list[Span], dead: bool) -
     assert bool(deaths(reversed(spans))) is dead
 
 
+def through_a_proxy(*others: Span) -> list[Span]:
+    """The same where a proxy stands beside shop: both its spans are below what shop has sent."""
+    mark = span("m", "asked", "internal", "shop", at=(30, 30), mark=str(marked()))
+    proof = span("proof", "asked", "client", "shop", True, at=(29, 31), point=POINT)
+    return [*traced()[:2], mark, proof, *others]
+
+
+@pytest.mark.parametrize(
+    ("spans", "dead"),
+    [
+        (through_a_proxy(), True),
+        (through_a_proxy(span("asked", "served", "client", "shop", True, at=(20, 40))), False),
+        (through_a_proxy(span("served", "call", "server", "shop", at=(10, 60))), False),
+        # shop has no tracing, and passes on what web has sent
+        (through_a_proxy(span("asked", "root", "client", "web", True, at=(2, 80))), False),
+    ],
+)
+def test_what_a_proxy_says_in_a_services_name_is_no_sign_of_its_life(
+    spans: list[Span], dead: bool
+) -> None:
+    assert bool(deaths(spans)) is dead
+    assert bool(deaths(reversed(spans))) is dead
+
+
 def died(arm: str, instance: str, at: int) -> Death:
     return Death("shop", marked(arm, instance), at)
 

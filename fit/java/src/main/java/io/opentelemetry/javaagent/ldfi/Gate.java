@@ -201,7 +201,7 @@ public final class Gate {
     return fault.kind.equals(span.getAttribute(Marks.FIRED)) && !fault.is("delay");
   }
 
-  /** Writes what happens, or would happen, on the span. */
+  /** Writes what happens, or would happen, on the span; before that a mark has left. */
   private boolean mark(Span span, String point, FailureContext found, Injection injection) {
     span.setAttribute(Marks.POINT, point);
     if (requests.isOver(span, Context.current())) {
@@ -217,6 +217,8 @@ public final class Gate {
       span.setAttribute(Marks.LET_THROUGH, true);
       return false;
     }
+    ReadableSpan request = requests.of(span, Context.current());
+    Marking.leave(span, request, found.arm(), found.experiment, injection.kind, point);
     if (found.control) {
       span.setAttribute(Marks.WOULD_FIRE, injection.kind);
       return false;

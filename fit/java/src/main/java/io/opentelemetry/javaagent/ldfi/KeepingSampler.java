@@ -17,9 +17,9 @@ import java.util.logging.Logger;
 
 /**
  * Keeps every request under experiment, whatever the sampler within says: an experiment whose traces were sampled
- * away proves nothing. And it keeps what is said of points that can be reached. The first span of such a request in
- * this service also says which experiment and which arm it belongs to, and every span how many calls were begun right
- * inside it, so that a trace in which one of them is missing is known to have a hole.
+ * away proves nothing. And it keeps marks, and what is said of points that can be reached. The first span of such a
+ * request in this service also says which experiment and which arm it belongs to, and every span how many calls were
+ * begun right inside it, so that a trace in which one of them is missing is known to have a hole.
  */
 final class KeepingSampler implements Sampler {
   private static final Logger LOGGER = Logger.getLogger(KeepingSampler.class.getName());
@@ -46,14 +46,14 @@ final class KeepingSampler implements Sampler {
 
   private SamplingResult keeping(
       Context parent, String trace, String name, SpanKind kind, Attributes attributes, List<LinkData> links) {
+    if (name.equals(Reach.NAME) || name.equals(Marking.NAME)) {
+      return SamplingResult.recordAndSample();
+    }
     FailureContext found = gate.contextOf(parent);
     Span around = Span.fromContext(parent);
     boolean isFirst = !around.getSpanContext().isValid() || around.getSpanContext().isRemote();
     Attributes word = isFirst && kind == SpanKind.SERVER ? Word.takenFrom(parent) : Attributes.empty();
     if (found == null) {
-      if (name.equals(Reach.NAME)) {
-        return SamplingResult.recordAndSample();
-      }
       SamplingResult decided = inner.shouldSample(parent, trace, name, kind, attributes, links);
       return word.isEmpty() ? decided : new Telling(decided, word);
     }

@@ -43,9 +43,14 @@ final class Requests {
 
   /** Whether a call that is made in this context began when its request had ended; false where nobody knows. */
   boolean isOver(Span call, Context context) {
-    Span root = LocalRootSpan.fromContextOrNull(context);
-    ReadableSpan request = isServer(root) ? (ReadableSpan) root : of(call.getSpanContext().getTraceId());
+    ReadableSpan request = of(call, context);
     return request != null && call instanceof ReadableSpan && isOver((ReadableSpan) call, request);
+  }
+
+  /** The span of the request that a call belongs to, which is made in this context; null where nobody knows. */
+  ReadableSpan of(Span call, Context context) {
+    Span root = LocalRootSpan.fromContextOrNull(context);
+    return isServer(root) ? (ReadableSpan) root : of(call.getSpanContext().getTraceId());
   }
 
   private ReadableSpan of(String trace) {

@@ -78,9 +78,14 @@ record Told(String caller, String kind, String really, String injected, String f
 
   /** A context of the arm of this letter. */
   static String context(Keys keys, String kind, String point, String arm) {
+    return context(keys, "e7c1", kind, point, arm);
+  }
+
+  /** One of this experiment. */
+  static String context(Keys keys, String experiment, String kind, String point, String arm) {
     String how = kind.replace(':', '-') + (LASTING.contains(kind) ? "-9000" : "");
     long expires = Instant.now().getEpochSecond() + 600;
-    String payload = "2.k1.e7c1." + arm + "." + expires + "." + how + "~" + Points.hash(point);
+    String payload = "2.k1." + experiment + "." + arm + "." + expires + "." + how + "~" + Points.hash(point);
     return payload + "." + keys.sign(payload);
   }
 

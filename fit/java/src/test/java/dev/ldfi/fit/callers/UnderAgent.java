@@ -39,7 +39,7 @@ final class UnderAgent {
     told.keySet().removeIf(name -> name.startsWith("OTEL_") || name.startsWith("FIT_") || name.startsWith("JAVA_"));
     told.putAll(environment);
     for (String exporter : List.of("TRACES", "METRICS", "LOGS")) {
-      told.put("OTEL_" + exporter + "_EXPORTER", "none");
+      told.putIfAbsent("OTEL_" + exporter + "_EXPORTER", "none");
     }
     told.put("OTEL_SERVICE_NAME", "callers");
     Process process = starting.redirectOutput(out.toFile()).redirectError(log.toFile()).start();
