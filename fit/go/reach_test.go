@@ -35,7 +35,8 @@ func TestAReportNamesWhatIsWrapped(t *testing.T) {
 	if !service.Report() {
 		t.Error("a report is not recorded")
 	}
-	want := "1 go/" + fit.Version + " my_shop>http:* my_shop>rpc:*:prices/*|delay,grpc"
+	want := "1 go/" + fit.Version +
+		" my_shop>library:fit my_shop>http:* my_shop>library:net/http my_shop>rpc:*:prices/*|delay,grpc"
 	if found := reports(service.Spans); len(found) != 1 || found[0] != want {
 		t.Errorf("reported %q, wanted %q", found, want)
 	}

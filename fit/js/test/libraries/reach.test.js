@@ -14,13 +14,14 @@ import { FIT_KEYS } from '../support/sign.js'
 
 mock.timers.enable({ apis: ['setTimeout'] })
 const exporter = new InMemorySpanExporter()
+const http = 'a_shop_x>library:fetch-node a_shop_x>library:fit a_shop_x>library:http a_shop_x>library:undici'
 const said = () => exporter.getFinishedSpans().map((span) => span.attributes['fit.reach'])
 
 test('a report says what is hooked, once it is settled and again every five minutes', () => {
   process.env.FIT_KEYS = FIT_KEYS
   assert.equal(report(), undefined)
   install('a shop>x')
-  assert.equal(report(), `1 node/${VERSION} a_shop_x>http:*`)
+  assert.equal(report(), `1 node/${VERSION} a_shop_x>http:* ${http}`)
   mock.timers.tick(3_000) // nobody records it
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
   const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
@@ -29,7 +30,7 @@ test('a report says what is hooked, once it is settled and again every five minu
     mock.timers.tick(10_000)
     span.end()
   })
-  assert.deepEqual(said().filter(Boolean), [`1 node/${VERSION} a_shop_x>http:*`])
+  assert.deepEqual(said().filter(Boolean), [`1 node/${VERSION} a_shop_x>http:* ${http}`])
   const [reported] = exporter.getFinishedSpans().filter((span) => span.name === 'fit.reach')
   assert.equal(reported.parentSpanContext, undefined)
   mock.timers.tick(299_000)
@@ -38,7 +39,7 @@ test('a report says what is hooked, once it is settled and again every five minu
   assert.equal(said().filter(Boolean).length, 2)
   reaches('db')
   mock.timers.tick(3_000)
-  assert.equal(said().at(-1), `1 node/${VERSION} a_shop_x>db:* a_shop_x>http:*`)
+  assert.equal(said().at(-1), `1 node/${VERSION} a_shop_x>db:* a_shop_x>http:* ${http}`)
   reaches('db')
   mock.timers.tick(3_000)
   assert.equal(said().filter(Boolean).length, 3)

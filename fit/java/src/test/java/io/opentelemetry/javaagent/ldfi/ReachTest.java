@@ -11,8 +11,11 @@ import org.junit.jupiter.api.Test;
 class ReachTest {
   @Test
   void aReportNamesAllPointsOfAKind() {
-    String said = Reach.said("my shop", Set.of("rpc|delay,grpc", "db|sql", "db|redis"));
-    assertEquals("1 java/" + Reach.VERSION + " my_shop>db:*|redis my_shop>db:*|sql my_shop>rpc:*|delay,grpc", said);
+    String said = Reach.said("my shop", Set.of("rpc|delay,grpc", "db|sql", "db|redis"), Set.of("jdbc", "grpc-1"));
+    assertEquals(
+        "1 java/" + Reach.VERSION + " my_shop>db:*|redis my_shop>db:*|sql my_shop>rpc:*|delay,grpc"
+            + " my_shop>library:fit my_shop>library:grpc-1 my_shop>library:jdbc",
+        said);
   }
 
   @Test
