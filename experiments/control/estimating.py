@@ -13,6 +13,7 @@ from ldfi.experiments.domain.settings import SETTINGS, Settings
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.class_traffic import RATE_OUTCOMES, RATE_SECONDS
 from ldfi.experiments.domain.traffic.patterns import matching
+from ldfi.experiments.domain.traffic.shares import shares
 from ldfi.experiments.errors import CannotDecide, Invalid
 
 
@@ -89,5 +90,7 @@ def _flows(definition: Definition, catalogue: Catalogue, now: float) -> list[Flo
         rate = known.traffic.per_second(now)
         named = not definition.classes or matching(definition.classes, [known.name]) is not None
         if rate is not None and named and known.unfit_for(settings.min_consistency) is None:
-            flows.append(Flow(known.name, rate, 1 - known.traffic.steady(now).rate))
+            failing = 1 - known.traffic.steady(now).rate
+            rarest = min(shares(known.traffic).values(), default=1.0)
+            flows.append(Flow(known.name, rate, failing, rarest))
     return sorted(flows, key=lambda each: (-each.per_second, each.request_class))
