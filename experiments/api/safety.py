@@ -79,6 +79,12 @@ class Status(BaseModel):
         description="Who says how a request went: devices, or, where none report, its root span."
     )
     dropped: dict[str, int]
+    by_kind_only: dict[str, list[str]] = Field(
+        {},
+        description="By service, injectors that report kinds of calls and no client libraries, as "
+        "older ones do: what they have no hold of counts as reached.",
+        examples=[{"api": ["python/0.2.0"]}],
+    )
     not_signed: str | None = Field(
         description="Why the runs on record are not signed any more; null where they are, or this"
         " process has no key."
@@ -158,6 +164,7 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
         went_well=engine.went_well,
         outcomes_from=engine.outcomes_from,
         dropped=engine.drops(),
+        by_kind_only=engine.scheduler.state.injectors.by_kind_only(),
         not_signed=not_signed or None,
         decoding=machine_code.way(),
     )
