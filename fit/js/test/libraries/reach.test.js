@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { mock, test } from 'node:test'
 
 import { context, trace } from '@opentelemetry/api'
@@ -43,6 +44,16 @@ test('a report says what is hooked, once it is settled and again every five minu
   reaches('db')
   mock.timers.tick(3_000)
   assert.equal(said().filter(Boolean).length, 3)
+})
+
+test('libraries are called what the vectors say, once they are loaded', () => {
+  const require = createRequire(import.meta.url)
+  for (const name of ['@grpc/grpc-js', 'ioredis', 'kafkajs', 'pg', 'redis']) require(name)
+  mock.timers.tick(300_000)
+  const held = said().at(-1).split(' ').filter((each) => each.includes('>library:'))
+  const { cases } = JSON.parse(readFileSync(new URL('../../../vectors/libraries.json', import.meta.url), 'utf8'))
+  const mine = cases.filter((each) => each.held && ['any', 'node'].includes(each.language))
+  assert.deepEqual(held, mine.map((each) => `a_shop_x>library:${each.library}`).sort())
 })
 
 test('libraries that nobody knows are named', () => {
