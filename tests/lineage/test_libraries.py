@@ -63,7 +63,7 @@ def otlp(scope: dict[str, Any]) -> dict[str, Any]:
 
 
 def jaeger(name: str) -> dict[str, Any]:
-    spans = [
+    spans: list[dict[str, Any]] = [
         {"spanID": ROOT, "operationName": "GET /", "tags": {"span.kind": "server"}},
         {
             "spanID": CALL,
@@ -73,7 +73,7 @@ def jaeger(name: str) -> dict[str, Any]:
         },
     ]
     for each in spans:
-        tags: dict[str, str] = each["tags"]  # type: ignore[assignment]
+        tags: dict[str, str] = each["tags"]
         each |= {"traceID": TRACE, "startTime": 5, "duration": 1, "processID": "p1"}
         each["tags"] = [{"key": k, "type": "string", "value": v} for k, v in tags.items()]
     data = {"traceID": TRACE, "spans": spans, "processes": {"p1": {"serviceName": "api"}}}

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.fit.points import Point
@@ -47,6 +47,8 @@ MOST_PROVED: Final = 1_000
 
 MOST_LIBRARIES: Final = 16
 """Libraries that are remembered of one point."""
+
+_Key = TypeVar("_Key")
 
 EVERY_KIND: Final = frozenset({"*"})
 """In the place of words of kinds: every kind that such a point can have."""
@@ -244,7 +246,7 @@ class Injectors:
         self._callers.move_to_end(name)
         return self._callers[name]
 
-    def _note(self, known: OrderedDict[str, Any], key: str, value: Any, most: int) -> bool:
+    def _note(self, known: OrderedDict[_Key, Any], key: _Key, value: Any, most: int) -> bool:
         new = key not in known
         known[key] = value
         known.move_to_end(key)
