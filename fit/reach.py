@@ -2,10 +2,17 @@
 
     1 python/0.2.0 api>http:* api>db:*
     1 ldfi-proxy/envoy api>http:*|delay,error,refused,status api>rpc:*|delay,error,grpc,refused
+    1 python/0.3.0 api>http:* api>db:* api>library:fit api>library:httpx api>library:redis
 
 A pattern is the name of a point with ``*`` for any run of characters; its caller stands for
 itself. Behind ``|`` are the kinds, by the word before their colon; without it all that a point of
-this kind can have. The grammar is in ``docs/failure-context.md``, its vectors are in
+this kind can have.
+
+``CALLER>library:NAME`` names no points: it says which client libraries the injector has hold of, by
+the names that :mod:`ldfi.lineage.libraries` reads from spans. A report with such a name reaches the
+calls of just these libraries, among the points that its other patterns name; ``library:*`` is
+whatever makes the call, as of a proxy. A report without any is one of kinds only, as older
+injectors write them. The grammar is in ``docs/failure-context.md``, its vectors are in
 ``fit/vectors/reports.json``.
 
 Nobody signs a report. One that is forged can hide points from campaigns or show some at which
@@ -22,6 +29,12 @@ VERSION: Final = "1"
 MAX_LENGTH: Final = 4_092
 MAX_REACHES: Final = 64
 
+LIBRARY: Final = "library:"
+"""How the pattern of a client library begins, in the place of a kind of point."""
+
+OWN: Final = "fit"
+"""The name of ``fit`` among libraries: who reports by library always reports this one."""
+
 _INJECTOR = re.compile(r"[A-Za-z0-9._/+-]{1,64}")
 _WORD = re.compile(r"[a-z]{1,16}")
 _NAMED = r"[^\s>|\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,240}"
@@ -36,6 +49,11 @@ class PointPattern:
     caller: str
     rest: str
     kinds: frozenset[str] | None = None
+
+    @property
+    def library(self) -> str:
+        """Return the client library that it names; empty where it names points."""
+        return self.rest.removeprefix(LIBRARY) if self.rest.startswith(LIBRARY) else ""
 
     def __str__(self) -> str:
         kinds = "" if self.kinds is None else "|" + ",".join(sorted(self.kinds))

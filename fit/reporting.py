@@ -18,7 +18,7 @@ from opentelemetry import context, trace
 
 from ldfi.fit import attributes, runtime
 from ldfi.fit.points import Point
-from ldfi.fit.reach import MAX_REACHES, InjectorReport, PointPattern
+from ldfi.fit.reach import LIBRARY, MAX_REACHES, OWN, InjectorReport, PointPattern
 
 SETTLED_SECONDS: Final = 3.0
 """Libraries are imported one after the other: so long is waited for the next."""
@@ -30,14 +30,20 @@ time; the second at most."""
 
 _KIND: Final = re.compile(r"[\w.-]{1,40}", re.ASCII)
 _kinds: Final[set[str]] = set()
+_libraries: Final[set[str]] = set()
 _unknown: Final[set[str]] = set()
 _more: Final = threading.Event()
 
 
-def reaches(kind: str) -> None:
-    """Note that points of this kind (``http``, ``db``, …) can be made to fail in this process."""
-    if kind not in _kinds:
+def reaches(kind: str, libraries: Iterable[str] = ()) -> None:
+    """Note that points of this kind (``http``, ``db``, …) can be made to fail in this process.
+
+    ``libraries``: whose calls they are, by the names of OpenTelemetry's instrumentations.
+    """
+    fresh = set(libraries) - _libraries
+    if kind not in _kinds or fresh:
         _kinds.add(kind)
+        _libraries.update(fresh)
         _more.set()
 
 
@@ -50,9 +56,12 @@ def lacks(library: str) -> None:
 
 
 def report(service: str) -> InjectorReport:
-    """Say what can be reached here, and which libraries cannot (``CALLER>unknown:LIBRARY|none``:
-    no kind is possible there)."""
+    """Say what can be reached here, and of which libraries; and which cannot
+    (``CALLER>unknown:LIBRARY|none``: no kind is possible there)."""
     named = [str(Point(service, kind, "*")) for kind in _readable(_kinds)]
+    if named:
+        held = _readable({OWN, *_libraries})
+        named += [f"{Point(service, LIBRARY[:-1], library)}" for library in held]
     named += [f"{Point(service, 'unknown', library)}|none" for library in _readable(_unknown)]
     reaches = tuple(map(PointPattern.parse, named[:MAX_REACHES]))
     return InjectorReport(f"python/{_version()}", reaches)

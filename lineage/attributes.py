@@ -22,6 +22,7 @@ from ldfi.fit.features import Features, query_features
 from ldfi.fit.points import template_path, template_statement, template_words
 from ldfi.fit.protocols import graphql_document
 from ldfi.fit.urls import split_url
+from ldfi.lineage.libraries import library_of
 
 Fields = tuple[tuple[str, str], ...]
 """What was read from one span: (field, value) in the order of the span."""
@@ -111,6 +112,9 @@ _ERROR_TYPE = re.compile(r"[\w.$:<>-]{1,100}", re.ASCII)
 OTHER_ERROR: Final = "_OTHER"
 """What the semantic conventions write where an error is of no known type."""
 
+
+SCOPE: Final = "otel.scope.name"
+"""What formats without scopes call them; of those that have some it is read by this name, too."""
 
 Form = Callable[[str], str]
 Names = dict[str, tuple[str, Form]]
@@ -204,6 +208,7 @@ _ASKING: Final[_Table] = {
     "code_file": (plain, ("code.file.path", "code.filepath")),
     "code_line": (plain, ("code.line.number", "code.lineno")),
     "code_function": (plain, ("code.function.name", "code.function")),
+    "library": (library_of, (SCOPE, "otel.library.name")),
 }
 
 

@@ -186,6 +186,15 @@ def callees(tree: Tree) -> dict[str, str]:
     return {c.point: c.callee for c in sorted(everything(tree), key=_name) if c.callee}
 
 
+def libraries(tree: Tree) -> dict[str, frozenset[str]]:
+    """Tell for each point by which client libraries it was called; among them an empty name where
+    a call does not say."""
+    found: dict[str, set[str]] = {}
+    for call in everything(tree):
+        found.setdefault(call.point, set()).add(call.library)
+    return {point: frozenset(found[point]) for point in sorted(found)}
+
+
 def exposed(tree: Tree) -> Iterator[Call]:
     """List every call that could matter: waited for, or begun before the request was over.
 

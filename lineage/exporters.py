@@ -19,6 +19,9 @@ _PATHS: Final = (
     *("/intake/v2/events", "/intake/v2/rum/events"),  # Elastic APM
     "/loki/api/v1/push",
 )
+_BEHIND: Final = "/v1/traces"
+"""How paths end by which vendors take OTLP; metrics and logs so may be anybody's own."""
+_GATEWAY: Final = "/otlp/"
 _SERVICES: Final = (
     "/opentelemetry.proto.collector.",
     "/jaeger.api_v2.CollectorService/",
@@ -32,4 +35,7 @@ def exports(features: Features) -> bool:
     if features.get("method") != "POST":
         return False
     path = features.get("route") or features.get("path", "")
-    return path.rstrip("/") in _PATHS or path.startswith(_SERVICES)
+    if path.startswith(_SERVICES):
+        return True
+    plain = path.rstrip("/")
+    return plain in _PATHS or plain.endswith(_BEHIND) or (_GATEWAY in plain and "/v1/" in plain)

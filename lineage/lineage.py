@@ -69,6 +69,8 @@ class Lineage:
     """Those whose spans could not be: whatever they did is not known."""
     callees: Mapping[str, str]
     """Point → the service, database or host that it reaches."""
+    libraries: Mapping[str, frozenset[str]]
+    """Point → the client libraries that called it; an empty name for one that is not known."""
     orphans: int
     """Spans hanging in the air: where there are any, the support may be too small to be used."""
     strangers: int
@@ -197,6 +199,7 @@ def learn_in_full(trace: Trace) -> Lineage | None:
         rejoined=tree.rejoined,
         parentless=tree.parentless,
         callees=evidence.callees(tree),
+        libraries=evidence.libraries(tree),
         orphans=tree.orphans,
         strangers=tree.strangers,
         trace_id=tree.trace_id,

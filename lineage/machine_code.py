@@ -11,7 +11,7 @@ import logging
 from functools import cache
 from typing import Any, Final, Literal
 
-INTERFACE: Final = 4
+INTERFACE: Final = 5
 """What both sides have agreed on, by number. An extension that says another is not used."""
 
 Way = Literal["native", "python"]

@@ -85,6 +85,12 @@ class Operation:
         return next((value for name, value in self.fields if name == "reach"), "")
 
     @property
+    def library(self) -> str:
+        """Which client library made it (:func:`ldfi.lineage.libraries.library_of`); empty where
+        its scope does not say."""
+        return next((value for name, value in self.fields if name == "library"), "")
+
+    @property
     def mark(self) -> str:
         """What is about to fire in this process, or would (:mod:`ldfi.fit.mark`); empty on every
         span but those that say just that."""

@@ -112,8 +112,20 @@ def renamed(run: Lineage, names: Mapping[str, str]) -> Lineage:
         relied_on=faults(run.relied_on),
         loose=names.get(run.loose, run.loose),
         callees={names.get(point, point): callee for point, callee in run.callees.items()},
+        libraries=_together(run.libraries, names),
         trace=_trace(run.trace, names),
     )
+
+
+def _together(
+    libraries: Mapping[str, frozenset[str]], names: Mapping[str, str]
+) -> dict[str, frozenset[str]]:
+    """Rename points; those that are one now have the libraries of all."""
+    found: dict[str, frozenset[str]] = {}
+    for point, each in libraries.items():
+        name = names.get(point, point)
+        found[name] = found.get(name, frozenset()) | each
+    return dict(sorted(found.items()))
 
 
 def _trace(trace: Trace, names: Mapping[str, str]) -> Trace:

@@ -63,6 +63,8 @@ class Call:
     attempts: tuple[bool | None, ...] = ()
     """Whether each of the answers that its callee recorded failed, as far as it says: several
     where a client or a proxy that leaves no spans of its own tried again."""
+    library: str = ""
+    """Which client library made it; empty where its span does not say."""
     doubtful: bool = False
     """It did not fail, as far as is known, and something speaks for it: a mark that is overruled,
     or an answer that its caller cannot have waited for."""
@@ -289,6 +291,7 @@ def _node(
             calls=tuple(inner),
             failure=_failure(what, callee) if failed else "",
             code=_code(what, above),
+            library="" if what.serves else what.library,
             doubtful=not failed and not answered and _doubtful(span, answer),
             attempts=tuple(each.operation.failed for each in sorted(serving, key=_start)),
         )

@@ -49,7 +49,7 @@ class Call:
     """A call of ``point``, and what the callee does for it: ``steps``, or ``does``, a function.
 
     ``parallel``: the steps begin at the same moment. ``impatient``: the caller gives up after
-    :data:`PATIENCE`.
+    :data:`PATIENCE`. ``library``: the client library that its span's scope names, if any.
     """
 
     point: str
@@ -57,6 +57,7 @@ class Call:
     parallel: bool = False
     impatient: bool = False
     does: Callable[[Caller], object] | None = None
+    library: str = ""
 
 
 @dataclass(frozen=True)
@@ -205,6 +206,7 @@ class Run:
         if call.impatient and end > start + 1 + PATIENCE:
             failure, end = GAVE_UP, start + 1 + PATIENCE
         marks = {"fired": fired} if fired else {}
+        marks |= {"library": call.library} if call.library else {}
         if failure == ANSWERED:
             marks["status"] = "500"
         self.spans[where] = span(

@@ -350,6 +350,7 @@ def _rewritten(
     kinds = [kind for kind, _, at in shown if at == what.point]
     if kinds:
         marks = {"point": str(what.point), "would_fire": ",".join(kinds)}
+        marks |= {"library": what.library} if what.library else {}
         return span(
             each.span_id, each.parent_id, trace=trace_id, failed=what.failed, at=at, **marks
         )

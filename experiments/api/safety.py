@@ -85,6 +85,12 @@ class Status(BaseModel):
     )
     grpc_exports: int = Field(description="Exports that have come in there, refused ones too.")
     grpc_off: str = Field(description="Why it takes none; empty where it does, or is set to `off`.")
+    by_kind_only: dict[str, list[str]] = Field(
+        {},
+        description="By service, injectors that report kinds of calls and no client libraries, as "
+        "older ones do: what they have no hold of counts as reached.",
+        examples=[{"api": ["python/0.2.0"]}],
+    )
     not_signed: str | None = Field(
         description="Why the runs on record are not signed any more; null where they are, or this"
         " process has no key."
@@ -168,6 +174,7 @@ async def status(request: Request, engine: Running, db: Db, _caller: Viewer) -> 
         grpc_port=over_grpc.bound if over_grpc else 0,
         grpc_exports=over_grpc.exports if over_grpc else 0,
         grpc_off=over_grpc.why_not if over_grpc else "",
+        by_kind_only=engine.scheduler.state.injectors.by_kind_only(),
         not_signed=not_signed or None,
         decoding=machine_code.way(),
     )

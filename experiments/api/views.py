@@ -75,6 +75,11 @@ class LeftOpenView(View):
         default={},
         description="Points without an injector, which were not tried, and what to install.",
     )
+    out_of_bounds: dict[str, str] = Field(
+        default={},
+        description="Points and faults at which nothing can be tried, and why: no injector, no "
+        "timeout to wait for, or none of the kinds asked for.",
+    )
     words: str = Field(description="The same, for people.")
 
 
@@ -224,6 +229,15 @@ def _certified(item: dict[str, Any]) -> ClassProgress:
     )
 
 
+class RarestView(View):
+    """What a campaign could decide at the point of a class that the fewest requests call."""
+
+    share: float = Field(description="The share of requests that call it.", examples=[0.12])
+    expected: float = Field(description="Treated outcomes of these, in a longer window.")
+    seconds: float | None = Field(description="Until either verdict is reached, on average.")
+    decides: Decides
+
+
 class EstimateView(View):
     """What a campaign could decide on one request class, by the traffic that was seen."""
 
@@ -235,6 +249,9 @@ class EstimateView(View):
     seconds: float | None = Field(description="Until either verdict is reached, on average.")
     decides: Decides
     words: str = Field(description="The same, for people.")
+    rarest: RarestView | None = Field(
+        None, description="The same at the point that the fewest call; null: all call all."
+    )
 
 
 class ForecastView(View):

@@ -74,6 +74,15 @@ def forecast_shown(forecast: dict[str, Any]) -> RenderableType:
             length(each["seconds"]),
             Text(*_DECIDES[each["decides"]]),
         )
+        rarest = each.get("rarest")
+        if rarest:
+            table.add_row(
+                Text(f"  at the point that {percent(rarest['share'])} of them call", "dim"),
+                f"{rarest['share'] * each['per_minute']:,.0f}",
+                f"{rarest['expected']:,.1f}",
+                *("", "", length(rarest["seconds"])),
+                Text(*_DECIDES[rarest["decides"]]),
+            )
     seen = table if forecast["classes"] else Text("No class has been seen for long enough.")
     why = forecast["why_not"]
     last = Text(f"It would not start: {why}", "yellow") if why else Text("It may start.", "green")

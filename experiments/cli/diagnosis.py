@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from ldfi.experiments.cli.words import length, percent
 from ldfi.experiments.domain.traffic.class_traffic import WHY_ASIDE
 from ldfi.fit.hosts import VARIABLE, may_reach, without_port
-from ldfi.fit.points import Point
+from ldfi.fit.points import Point, is_address
 
 FEW: Final = 0.05
 """Share of traces that may go wrong: a few hundredths always do."""
@@ -94,6 +94,14 @@ def of_status(status: Mapping[str, Any]) -> Iterator[Checkup]:
         yield Checkup("halt", False, f"halted: {status['halted']}", "`ldfi resume`")
     if status["guardrail"]:
         yield Checkup("guardrail", False, f"breached: {status['guardrail']}", "`ldfi status`")
+    older = status.get("by_kind_only", {})
+    if older:
+        said = "; ".join(f"{', '.join(each)} in {name}" for name, each in sorted(older.items()))
+        advice = (
+            "update fit there: calls of client libraries that it does not know count as reached"
+        )
+        told = f"report kinds of calls only, and no libraries: {said}"
+        yield Checkup("injectors", None, told, advice)
     if status.get("not_signed"):
         advice = "nothing is signed until a backup is restored, or `ldfi certificate adopt`"
         yield Checkup("signatures", False, status["not_signed"], advice)
@@ -150,6 +158,7 @@ def of_classes(
             advice = "often an id in the path that is taken for a word, or a route that does two"
             yield Checkup("class", False, f"{each['name']}: {each['unfit']}", advice)
     yield from _of_injectors(classes)
+    yield from _of_addresses(classes)
     yield from _of_hosts(classes)
     yield from _of_parents(classes)
     for each in forecast["classes"]:
@@ -160,6 +169,26 @@ def of_classes(
     start = "`ldfi campaign start --dry-run` tells more"
     said = f"would not start: {why}" if why else "may start"
     yield Checkup("campaign", not why, said, start if why else "")
+
+
+def _of_addresses(classes: Sequence[Mapping[str, Any]]) -> Iterator[Checkup]:
+    """Name procedures whose points differ by address alone: no client names a call so, and what is
+    meant for one of them passes by another name."""
+    replicas: dict[Point, set[str]] = {}
+    for name in sorted({point for each in classes for point in each.get("support", ())}):
+        point = Point.parse(name)
+        if point.kind == "rpc" and is_address(point.peer):
+            replicas.setdefault(replace(point, peer=""), set()).add(point.peer)
+    several = {str(point): peers for point, peers in replicas.items() if len(peers) > 1}
+    if several:
+        listed = sorted(several)
+        more = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
+        said = f"points of {', '.join(listed[:NAMED])}{more} differ by address alone"
+        advice = (
+            "faults are meant for the address and passed by the name that is called: in Go put "
+            "fitgrpc.ClientHandler around the stats handler, so that spans name the target"
+        )
+        yield Checkup("names", False, said, advice)
 
 
 def _of_hosts(classes: Sequence[Mapping[str, Any]]) -> Iterator[Checkup]:

@@ -18,6 +18,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Literal
 
 from ldfi.experiments.control.above import Above
@@ -31,6 +32,7 @@ from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.cut import cut_of, proves
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.observation import Join, Observation, Outcome
+from ldfi.experiments.domain.traffic.peers import Peers
 from ldfi.experiments.domain.traffic.root_outcome import root_outcome
 from ldfi.experiments.domain.traffic.vitals import Signs, Vitals
 from ldfi.experiments.domain.traffic.waiting import Waiting
@@ -90,6 +92,9 @@ class Engine:
         with db.read() as session:
             self.catalogue = Catalogue.from_json(classes.load(session))
             known = Injectors.from_json(injectors.load(session))
+        self.peers = Peers()
+        for each in self.catalogue.classes.values():
+            self.peers.learn(each.traffic.topology.paths)
         self.scheduler = Scheduler(
             db,
             self.board,
@@ -184,6 +189,7 @@ class Engine:
         ``at``: partition and offset where it stands in the stream.
         """
         self.spans += observation.lineage.spans
+        self.scheduler.state.injectors.meet(observation.lineage.libraries, now)
         if self.replays.take(observation.lineage, now):
             return  # nobody's experiment, and evidence of nothing
         self.outcomes += 1
@@ -251,6 +257,7 @@ class Engine:
         if lineage is not None and lineage.is_report:
             return
         if lineage is not None:
+            self.scheduler.state.injectors.meet(lineage.libraries, now)
             self.vitals.observe(lineage, now if trace.heard is None else trace.heard)
         if lineage is not None and self.replays.take(lineage, now):
             return  # nobody's experiment, and evidence of nothing
@@ -289,6 +296,9 @@ class Engine:
     ) -> None:
         if observation is None:
             return
+        lineage = self.peers.addressed(observation.lineage)
+        if lineage is not observation.lineage:
+            observation = replace(observation, lineage=lineage)
         if not observation.lineage.experiment:
             near = self.scheduler.pass_by(observation, now)
             self.catalogue.observe(observation, now, at, near=near)

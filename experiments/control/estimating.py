@@ -13,6 +13,7 @@ from ldfi.experiments.domain.settings import SETTINGS, Settings
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.class_traffic import RATE_OUTCOMES, RATE_SECONDS
 from ldfi.experiments.domain.traffic.patterns import matching
+from ldfi.experiments.domain.traffic.shares import shares
 from ldfi.experiments.errors import CannotDecide, Invalid
 
 
@@ -90,6 +91,13 @@ def _flows(definition: Definition, catalogue: Catalogue, now: float) -> list[Flo
         named = not definition.classes or matching(definition.classes, [known.name]) is not None
         if rate is not None and named and known.unfit_for(settings.min_consistency) is None:
             heard = known.traffic.heard(now)
-            failing = 1 - known.traffic.steady(now).rate
-            flows.append(Flow(known.name, rate, failing, 1.0 if heard is None else heard))
+            flows.append(
+                Flow(
+                    known.name,
+                    rate,
+                    1 - known.traffic.steady(now).rate,
+                    1.0 if heard is None else heard,
+                    min(shares(known.traffic).values(), default=1.0),
+                )
+            )
     return sorted(flows, key=lambda each: (-each.per_second, each.request_class))

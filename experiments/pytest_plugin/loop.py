@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from ldfi.experiments.domain.campaign.exploration import Exploration, Plan
-from ldfi.experiments.domain.campaign.fold import DOWN
+from ldfi.experiments.domain.campaign.fold import DOWN, NO_INJECTOR, NO_TIMEOUT
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
 from ldfi.experiments.domain.judging.killed import KILLED
@@ -90,6 +90,8 @@ class Explored:
     """Some of what is left open."""
     ignored: list[str] = field(default_factory=list)
     """Faults (``kind@point``) that a call has met and that did not fire: nobody injects there."""
+    out_of_bounds: dict[str, str] = field(default_factory=dict)
+    """These, and points at which none of the kinds asked for is possible, each with its reason."""
     exhaustive: int = 0
     """Runs that trying all sets of faults of at most ``max_size``, and every system that is down as
     a whole, would take; looking at runs without faults and confirming what is found included, as in
@@ -391,7 +393,10 @@ class _Search:
         result.never_fired = [
             frozenset(each["faults"]) for each in result.certificate["inconclusive"]
         ]
+        result.out_of_bounds = self._out_of_bounds(known)
+        late = {each for each, why in result.out_of_bounds.items() if why == NO_TIMEOUT}
         tried = {*result.never_fired, *(frozenset({each}) for each in result.ignored)}
+        tried -= {frozenset({each}) for each in late}
         result.unfired = sorted((f for f in tried if not self._has_fired(f)), key=sorted)
         result.open = known.fold.explorer.open_count()
         result.open_sets = [
@@ -422,6 +427,16 @@ class _Search:
         if self._unseen:
             return self._unseen
         return "what was to fail in some runs was never called in them"
+
+    def _out_of_bounds(self, known: Knowledge) -> dict[str, str]:
+        """Say why faults that calls have met did not fire, and at which points no kind is possible.
+        A caller without a timeout cannot see one: where something else has fired, that is why."""
+        told = known.fold.out_of_bounds()
+        obeyed = {_point(each) for each in self._fired}
+        for each in self._result.ignored:
+            waits = each.startswith("timeout@") and _point(each) in obeyed
+            told[each] = NO_TIMEOUT if waits else NO_INJECTOR
+        return dict(sorted(told.items()))
 
     def _without_injector(self) -> list[str]:
         """Name the services in which calls met faults and nobody carried out any."""

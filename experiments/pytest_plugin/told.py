@@ -67,6 +67,7 @@ def document_of(
         "open_sets": _sets(explored.open_sets),
         "presumed": _presumed(explored),
         "ignored": explored.ignored,
+        "out_of_bounds": explored.out_of_bounds,
         "unexplained": explored.unexplained,
         "killed": [
             {"faults": sorted(faults), "service": service, "words": named(words_of(faults), names)}
@@ -129,7 +130,7 @@ def notes(document: Mapping[str, Any]) -> list[str]:
     ]
     if len(presumed) > NAMED:
         found.append(f"{len(presumed) - NAMED} more are presumed to hurt, and were not tried")
-    found += [f"no injector: {each.partition('@')[2]}" for each in document["ignored"]]
+    found += [f"{why}: {_beyond(each)}" for each, why in document["out_of_bounds"].items()]
     if document["kept"]:
         found.append(
             f"{document['kept']} runs are kept from an earlier exploration of the same code, and"
@@ -150,6 +151,12 @@ def _presumed(explored: Explored) -> list[Document]:
         return []
     found: list[Document] = explored.certificate["axioms"]["bounds"].get("presumed", [])
     return found
+
+
+def _beyond(named: str) -> str:
+    """Name the point of what is out of bounds: a fault, or a point."""
+    kind, at, point = named.partition("@")
+    return point if at and ">" not in kind else named
 
 
 def words_of(faults: Iterable[str]) -> str:
@@ -194,10 +201,21 @@ def _hint(document: Mapping[str, Any]) -> list[str]:
 
 
 def named(text: str, names: Mapping[str, str]) -> str:
-    """Put names in the place of addresses."""
-    for address, name in sorted(names.items(), key=lambda pair: -len(pair[0])):
+    """Put names in the place of addresses, however loopback is written in them."""
+    known = {each: name for address, name in names.items() for each in _alike(address)}
+    known |= names
+    for address, name in sorted(known.items(), key=lambda pair: -len(pair[0])):
         text = re.sub(rf"(?<![\w.]){re.escape(address)}(?!\d)", name, text)
     return text
+
+
+def _alike(address: str) -> list[str]:
+    """List the other ways in which a caller on this machine may write an address of it."""
+    host, _, port = address.rpartition(":")
+    return [f"{each}:{port}" for each in _LOOPBACK] if host in _LOOPBACK else []
+
+
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "0.0.0.0", "::1", "[::1]")  # noqa: S104 - only read
 
 
 def _learned(explored: Explored) -> dict[str, str]:

@@ -47,24 +47,14 @@ KINDS: Final = {
 """The file → the kinds of its points, where they are not HTTP."""
 
 
-_INSTRUMENTED: Final = frozenset(
-    [
-        "aiohttp_client",
-        "aiokafka",
-        "asyncpg",
-        "botocore",
-        "confluent_kafka",
-        "grpc",
-        "httpx",
-        "kafka",
-        "psycopg",
-        "redis",
-        "requests",
-        "sqlalchemy",
-        "urllib3",
-    ]
-)
-"""OpenTelemetry's instrumentations of the libraries above."""
+INSTRUMENTED: Final = {
+    "aiohttp": ("aiohttp_client",),
+    "grpc_aio": ("grpc",),
+    "kafka_python": ("kafka",),
+    "requests_urllib3": ("requests", "urllib3"),
+}
+"""The file → OpenTelemetry's instrumentations of the libraries that it knows, where that is not the
+one of its own name. Reports call libraries so, and so do the scopes of spans."""
 
 _NO_CLIENTS: Final = frozenset(
     [
@@ -92,12 +82,18 @@ _INSTRUMENTORS: Final = "opentelemetry_instrumentor"
 """The entry point under which an instrumentation is installed."""
 
 
+def libraries_of(here: str) -> tuple[str, ...]:
+    """Name the libraries that a file of these knows, as OpenTelemetry's instrumentations do."""
+    return INSTRUMENTED.get(here, (here,))
+
+
 def watch_for_others() -> None:
     """Have every other library that OpenTelemetry instruments named in the report, once its
     instrumentation is imported."""
+    known = {name for here in LIBRARIES.values() for name in libraries_of(here)} | _NO_CLIENTS
     for entry in entry_points(group=_INSTRUMENTORS):
         last = entry.module.rpartition(".")[2]
-        if last not in _INSTRUMENTED | _NO_CLIENTS:
+        if last not in known:
             patching.when_imported(entry.module, partial(reporting.lacks, last))
 
 
@@ -115,6 +111,6 @@ def _patch(here: str) -> Callable[[], None]:
     def patch() -> None:
         import_module(f"ldfi.fit.clients.{here}").patch()
         for kind in KINDS.get(here, ("http",)):
-            reporting.reaches(kind)
+            reporting.reaches(kind, libraries_of(here))
 
     return patch

@@ -34,6 +34,7 @@ func (i *Injector) Transport(base http.RoundTripper) http.RoundTripper {
 		return base
 	}
 	i.Reaches("http:*")
+	i.Reaches("library:net/http")
 	return &transport{i, base}
 }
 

@@ -17,7 +17,8 @@ const Version = "0.2.0"
 const attributeReach = attribute.Key("fit.reach")
 
 const (
-	maxReaches     = 64
+	maxReaches     = 63
+	own            = "library:fit" // besides these: whoever reports libraries reports it
 	maxReport      = 4092
 	settledPause   = 3 * time.Second // for all that a program sets up one after the other
 	firstPause     = 5 * time.Second // where a sampler has dropped a report; then twice as long each time
@@ -40,7 +41,10 @@ func WithProgram(name string) Option {
 
 // Reaches notes that points can be made to fail here: the rest of their names behind the caller, with *
 // for anything, and the kinds by the word before their colon; none for all that such points have. From then on
-// the injector reports it, as a span now and then: campaigns try nothing else. What wraps clients calls it.
+// the injector reports it, as a span now and then: campaigns try nothing else. What wraps clients calls it, and
+// says whose calls they are as "library:" with what OpenTelemetry's instrumentation of it is called
+// (lineage/libraries.py); "library:*" is whatever makes them. Without any of these, spans of clients that OpenTelemetry
+// instruments are taken for calls of others.
 func (i *Injector) Reaches(rest string, kinds ...string) {
 	if i == nil {
 		return
@@ -78,11 +82,16 @@ func (i *Injector) Report() bool {
 	i.reached.mutex.Lock()
 	program, patterns := i.reached.program, slices.Sorted(slices.Values(i.reached.patterns))
 	i.reached.mutex.Unlock()
+	if len(patterns) == 0 {
+		return false
+	}
+	caller, _, _ := strings.Cut(patterns[0], ">")
+	patterns = slices.Insert(patterns, 0, caller+">"+own)
 	if program == "" {
 		program = defaultProgram
 	}
 	said := strings.Join(append([]string{"1", program}, patterns...), " ")
-	if len(patterns) == 0 || len(said) > maxReport {
+	if len(said) > maxReport {
 		return false
 	}
 	_, span := i.tracer().Start(context.Background(), string(attributeReach),

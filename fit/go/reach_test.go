@@ -1,7 +1,12 @@
 package fit_test
 
 import (
+	"database/sql/driver"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +16,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	fit "github.com/ldfi-dev/ldfi/fit/go"
+	"github.com/ldfi-dev/ldfi/fit/go/fitgrpc"
+	"github.com/ldfi-dev/ldfi/fit/go/fitsql"
 	"github.com/ldfi-dev/ldfi/fit/go/internal/fittest"
 )
 
@@ -35,9 +42,50 @@ func TestAReportNamesWhatIsWrapped(t *testing.T) {
 	if !service.Report() {
 		t.Error("a report is not recorded")
 	}
-	want := "1 go/" + fit.Version + " my_shop>http:* my_shop>rpc:*:prices/*|delay,grpc"
+	want := "1 go/" + fit.Version +
+		" my_shop>library:fit my_shop>http:* my_shop>library:net/http my_shop>rpc:*:prices/*|delay,grpc"
 	if found := reports(service.Spans); len(found) != 1 || found[0] != want {
 		t.Errorf("reported %q, wanted %q", found, want)
+	}
+}
+
+// connector is a driver's that nobody connects by.
+type connector struct{ driver.Connector }
+
+func TestLibrariesAreCalledWhatTheVectorsSay(t *testing.T) {
+	var all struct {
+		Cases []struct {
+			Language, Library string
+			Held              bool
+		}
+	}
+	text, err := os.ReadFile(filepath.Join("..", "vectors", "libraries.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{}
+	for _, each := range all.Cases {
+		if each.Held && (each.Language == "go" || each.Language == "any") {
+			want[each.Library] = true
+		}
+	}
+	service := fittest.New(t, "shop")
+	service.Transport(nil)
+	fitgrpc.Unary(service.Injector)
+	fitgrpc.Stream(service.Injector)
+	fitsql.Connector(service.Injector, connector{}, fitsql.Database{})
+	service.Report()
+	held := map[string]bool{}
+	for _, each := range strings.Fields(reports(service.Spans)[0]) {
+		if _, library, found := strings.Cut(each, ">library:"); found {
+			held[library] = true
+		}
+	}
+	if !maps.Equal(held, want) {
+		t.Errorf("reported %v, wanted %v", held, want)
 	}
 }
 

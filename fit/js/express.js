@@ -61,7 +61,7 @@ function servedBy(headers, isOver) {
   const value = header && find(header)
   const context = value ? recognize(value) : undefined
   if (!context) return undefined
-  reaches(...hookLoaded())
+  for (const points of hookLoaded()) reaches(...points)
   mark(context)
   const trace = TRACEPARENT.exec(headers.traceparent ?? '')
   return { context, value, trace: trace ? trace[1] : {}, isOver }

@@ -64,6 +64,7 @@ export function install(service = named()) {
   hookHttp()
   hookUndici()
   withholdFromStrangers()
-  reaches('http', ...hookLoaded())
+  reaches('http', 'http', 'undici', 'fetch-node')
+  for (const points of hookLoaded()) reaches(...points)
   return true
 }

@@ -13,19 +13,28 @@ const SETTLED = 3_000 // libraries are loaded one after the other: so long is wa
 const AGAIN = 5_000 // where a sampler has dropped it; then twice as long each time
 const EVERY = 300_000
 
+const OWN = 'fit' // what our own spans are of: whoever reports libraries reports it
+
 const kinds = new Set()
+const held = new Set([OWN])
 const missed = new Set()
 let timer
 let pause = AGAIN
 
 /**
- * Note that points of these kinds (`http`, `db`, …) can be made to fail in this process.
- * @param {...string} more
+ * Note that points of this kind (`http`, `db`, …) can be made to fail in this process.
+ * @param {string} kind
+ * @param {...string} libraries whose calls they are, as OpenTelemetry's instrumentations are called
  */
-export function reaches(...more) {
-  const before = kinds.size
-  for (const kind of more) kinds.add(kind)
-  if (kinds.size > before) next(SETTLED)
+export function reaches(kind, ...libraries) {
+  if (note(kind, libraries)) next(SETTLED)
+}
+
+function note(kind, libraries) {
+  const before = kinds.size + held.size
+  kinds.add(kind)
+  for (const library of libraries) held.add(library)
+  return kinds.size + held.size > before
 }
 
 /**
@@ -44,8 +53,9 @@ export function report() {
   if (caller === undefined || !kinds.size) return undefined
   const named = rpcPoint(caller, '').split('>')[0]
   const reached = [...kinds].sort().map((kind) => `${named}>${kind}:*`)
+  const libraries = [...held].sort().map((library) => `${named}>library:${library}`)
   const unknown = [...missed].sort().map((library) => `${named}>unknown:${library}|none`)
-  return ['1', `node/${VERSION}`, ...reached, ...unknown].join(' ')
+  return ['1', `node/${VERSION}`, ...reached, ...libraries, ...unknown].join(' ')
 }
 
 function next(milliseconds) {
@@ -54,7 +64,7 @@ function next(milliseconds) {
 }
 
 function say() {
-  for (const kind of hookLoaded()) kinds.add(kind) // of what no request has asked yet
+  for (const [kind, ...libraries] of hookLoaded()) note(kind, libraries) // of what no request has asked yet
   const said = report()
   if (said === undefined) return
   pause = written('fit.reach', { 'fit.reach': said }) ? EVERY : Math.min(2 * pause, EVERY)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from ldfi.lineage.attributes import Fields, wanted
+from ldfi.lineage.attributes import SCOPE, Fields, wanted
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.operation import KINDS, Operation, operation
 from ldfi.lineage.readers import ids
@@ -59,9 +59,9 @@ def read_document(document: Any) -> Batch:
     rejected = 0
     for group in groups:
         service = _service(_get(group, "resource"))
-        for raw in _spans(group):
+        for scope, raw in _spans(group):
             try:
-                span = _span(service, raw)
+                span = _span(service, scope, raw)
             except Exception as error:  # noqa: BLE001 - whatever it is, it costs this span only
                 refuse(error, raw)
                 span = None
@@ -77,13 +77,17 @@ def _unwrapped(document: Any) -> Any:
     return inner if isinstance(inner, Mapping) else document
 
 
-def _spans(group: Any) -> Iterator[Any]:
+def _spans(group: Any) -> Iterator[tuple[list[Any], Any]]:
+    """List the spans of a group, each with what its scope says, as attributes."""
     keys = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans")
     for scope in _list(_get(group, *keys)):
-        yield from _list(_get(scope, "spans"))
+        name = _text(_get(_get(scope, "scope", "instrumentationLibrary"), "name"))
+        said = [{"key": SCOPE, "value": {"stringValue": name}}] if name else []
+        for raw in _list(_get(scope, "spans")):
+            yield said, raw
 
 
-def _span(service: str, raw: Any) -> Span | None:
+def _span(service: str, scope: list[Any], raw: Any) -> Span | None:
     trace_id = ids.trace_id(_get(raw, "traceId", "trace_id"))
     span_id = ids.span_id(_text(_get(raw, "spanId", "span_id")))
     start = _integer(_get(raw, "startTimeUnixNano", "start_time_unix_nano"))
@@ -96,16 +100,16 @@ def _span(service: str, raw: Any) -> Span | None:
         ids.span_id(_text(_get(raw, "parentSpanId", "parent_span_id"))),
         start,
         max(start, end) if start else 0,
-        _operation(service, raw),
+        _operation(service, scope, raw),
         _links(_list(_get(raw, "links"))),
     )
 
 
-def _operation(service: str, raw: Any) -> Operation:
+def _operation(service: str, scope: list[Any], raw: Any) -> Operation:
     """Read what a span means. An exception counts where a call says no other way how it ended, as
     in OTLP over protocol buffers."""
     kind = _kind(_get(raw, "kind"))
-    fields = read_fields(kind, _list(_get(raw, "attributes")))
+    fields = read_fields(kind, [*scope, *_list(_get(raw, "attributes"))])
     meaning = partial(
         operation,
         service,

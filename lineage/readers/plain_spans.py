@@ -50,7 +50,9 @@ def _group(raw: Mapping[str, Any]) -> dict[str, Any]:
         "events": raw.get("events"),
     }
     said = _attributes({"service.name": service})
-    return {"resource": {"attributes": said}, "scopeSpans": [{"spans": [span]}]}
+    scope = _first(raw, "scope", "instrumentationScope", "instrumentation_scope")
+    spans = {"scope": _mapping(scope), "spans": [span]}
+    return {"resource": {"attributes": said}, "scopeSpans": [spans]}
 
 
 def _attributes(given: Mapping[str, Any]) -> list[dict[str, Any]]:

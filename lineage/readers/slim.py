@@ -26,7 +26,7 @@ _TYPES: Final[dict[str, list[tuple[str, int, str, bool]]]] = {
         ("scope_spans", 2, "ScopeSpans", True),
         ("instrumentation_library_spans", 1000, "ScopeSpans", True),
     ],
-    "ScopeSpans": [("spans", 2, "Span", True)],
+    "ScopeSpans": [("scope", 1, "bytes", False), ("spans", 2, "Span", True)],
     "Span": [
         ("trace_id", 1, "bytes", False),
         ("span_id", 2, "bytes", False),

@@ -26,6 +26,7 @@ from ldfi.fit.reach import InjectorReport
 def kinds(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
     known: set[str] = set()
     monkeypatch.setattr(reporting, "_kinds", known)
+    monkeypatch.setattr(reporting, "_libraries", set())
     monkeypatch.setattr(reporting, "_unknown", set())
     yield known
 
@@ -47,7 +48,9 @@ def test_a_report_is_a_trace_of_its_own(kinds: set[str], monkeypatch: pytest.Mon
     assert (span.name, span.parent, span.kind) == ("fit.reach", None, SpanKind.INTERNAL)
     said = InjectorReport.parse(str((span.attributes or {})["fit.reach"]))
     assert said.injector.startswith("python/")
-    assert [str(each) for each in said.reaches] == ["my_shop>db:*", "my_shop>http:*"]
+    assert [str(each) for each in said.reaches] == [
+        *("my_shop>db:*", "my_shop>http:*", "my_shop>library:fit")
+    ]
 
 
 def test_who_reaches_nothing_says_nothing(kinds: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,12 +71,17 @@ def test_the_sampler_keeps_a_report(kinds: set[str], monkeypatch: pytest.MonkeyP
 
 def test_a_point_by_hand_is_reported(kinds: set[str]) -> None:
     fit.point("cache", "get", peer="homecache")
-    assert [str(each) for each in reporting.report("shop").reaches] == ["shop>cache:*"]
+    assert [str(each) for each in reporting.report("shop").reaches] == [
+        "shop>cache:*",
+        "shop>library:fit",
+    ]
 
 
 def test_a_kind_that_is_no_part_of_a_name_does_not_stop_the_others(kinds: set[str]) -> None:
     kinds |= {"http", "my kind", "a|b"}
-    assert [str(each) for each in reporting.report("shop").reaches] == ["shop>http:*"]
+    assert [str(each) for each in reporting.report("shop").reaches] == [
+        *("shop>http:*", "shop>library:fit")
+    ]
 
 
 def test_libraries_that_fit_does_not_know_are_named_once_they_are_imported(
@@ -98,7 +106,9 @@ def test_libraries_that_fit_does_not_know_are_named_once_they_are_imported(
         said = InjectorReport.parse(str(reporting.report("shop")))
     finally:
         patching.stop_waiting()
-    assert [str(each) for each in said.reaches] == ["shop>http:*", "shop>unknown:pigeon|none"]
+    assert [str(each) for each in said.reaches] == [
+        *("shop>http:*", "shop>library:fit", "shop>unknown:pigeon|none")
+    ]
 
 
 PROCESS = textwrap.dedent(
@@ -151,5 +161,6 @@ def test_a_process_reports_what_it_has_imported_and_so_does_a_forked_one() -> No
     lines = [line.split(" ", 1) for line in told.stdout.splitlines()]
     parent = [said.split(" ", 2)[2] for pid, said in lines if pid == lines[0][0]]
     child = [said.split(" ", 2)[2] for pid, said in lines if pid != lines[0][0]]
-    assert parent == ["shop>http:*", "shop>db:* shop>http:*"]
-    assert child == ["shop>db:* shop>http:*"]
+    both = "shop>db:* shop>http:* shop>library:fit shop>library:httpx shop>library:redis"
+    assert parent == ["shop>http:* shop>library:fit shop>library:httpx", both]
+    assert child == [both]

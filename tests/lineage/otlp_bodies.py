@@ -57,6 +57,9 @@ names = st.sampled_from(NAMES) | st.sampled_from(["thread.name", "", "é", "k" *
 times = st.sampled_from([0, 1, 5, 10**18, 2**64 - 1])
 
 
+SCOPES = ("", "opentelemetry.instrumentation.redis", "io.opentelemetry.jdbc", "my own", "\u00e9")
+
+
 def _ids(size: int) -> st.SearchStrategy[bytes]:
     right = st.sampled_from([bytes([number] * size) for number in (1, 2, 3, 171)])
     wrong = st.sampled_from([b"", bytes(size), b"\x01" * (size + 1), b"\x01"])
@@ -74,6 +77,7 @@ def requests(draw: st.DrawFn) -> bytes:
             added.value.CopyFrom(draw(values))
         for _ in range(draw(st.integers(0, 2))):
             scope = group.scope_spans.add()
+            scope.scope.name = draw(st.sampled_from(SCOPES))
             for _ in range(draw(st.integers(0, 3))):
                 _draw_span(draw, scope.spans.add())
     return request.SerializeToString()

@@ -82,11 +82,16 @@ _spans = st.fixed_dictionaries(
 _resources = st.fixed_dictionaries(
     {"attributes": st.lists(_pairs | _values.map(lambda v: {"key": "service.name", "value": v}))}
 )
+_SCOPES = [
+    {"name": "@opentelemetry/instrumentation-pg", "version": "1"},
+    *({}, {"name": ""}, {"name": 5}, {"name": "my own", "attributes": []}, None, "s"),
+]
 _groups = st.fixed_dictionaries(
     {
         "scopeSpans": st.lists(
             st.fixed_dictionaries(
-                {"spans": st.lists(_spans, max_size=3)}, optional={"scope": st.just({"name": "s"})}
+                {"spans": st.lists(_spans, max_size=3)},
+                optional={"scope": st.sampled_from(_SCOPES)},
             ),
             max_size=2,
         )
@@ -101,6 +106,7 @@ NAMES = (
     *("end_time_unix_nano", "attributes", "events", "links", "status", "code", "key", "value"),
     *("resource", "scopeSpans", "scope_spans", "spans", "resourceSpans", "batches", "result", "x"),
     *("arrayValue", "array_value", "stringValue", "instrumentationLibrarySpans", "name", "values"),
+    *("scope", "instrumentationLibrary"),
 )
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
 
 from ldfi.experiments.domain.campaign.exploration import Exploration
+from ldfi.experiments.domain.campaign.fold import NO_INJECTOR, NO_TIMEOUT
 from ldfi.experiments.domain.campaign.knowledge import OPEN_SHOWN, kills
 from ldfi.experiments.domain.campaign.lesson import Hypothesis
 from ldfi.experiments.domain.campaign.trials import Trial, Trials
@@ -31,7 +32,6 @@ NOT_CONFIRMED: Final = "not confirmed"
 TRIED_ONCE: Final = "survived, but not tried again often enough"
 CONTRADICTED: Final = "what was seen of it contradicts itself"
 UNKNOWN: Final = "its points were not seen in this class"
-NO_INJECTOR: Final = "no injector"
 NAMED = 5
 """Hypotheses, points and classes that are named; the others are counted."""
 
@@ -49,6 +49,8 @@ class LeftOpen:
     ``why``: of how many minimal hypotheses nothing is known for this reason. ``named``: some of
     them. ``silent``: points that were set aside, for nothing ever fired there. ``unreached``:
     points and faults that have no injector otherwise, and were not tried, with what to install.
+    ``out_of_bounds``: points and faults at which nothing can be tried, each with its reason: those,
+    and points at which none of the kinds is possible that were asked for.
     """
 
     request_class: str
@@ -56,6 +58,12 @@ class LeftOpen:
     named: tuple[tuple[str, ...], ...] = ()
     silent: tuple[str, ...] = ()
     unreached: Mapping[str, str] = field(default_factory=dict)
+    out_of_bounds: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def within(self) -> bool:
+        """Whether anything is left of what the run was to try."""
+        return bool(self.why or self.silent or self.unreached)
 
     @property
     def count(self) -> int:
@@ -67,7 +75,7 @@ class LeftOpen:
         """Say it to people."""
         said = _hypotheses(self.why) if self.why else ""
         silent = f"nothing ever fired at {_some(self.silent)}" if self.silent else ""
-        return "; ".join(filter(None, (said, silent, _unreached(self.unreached))))
+        return "; ".join(filter(None, (said, silent, _beyond(self.out_of_bounds))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +89,17 @@ class Ending:
     @property
     def reason(self) -> str:
         """Say it to people, in one line."""
+        beyond = {at: text for each in self.left for at, text in each.out_of_bounds.items()}
         if self.kind == "complete":
-            return COMPLETE
+            return "; ".join(filter(None, (COMPLETE, _beyond(beyond))))
         why: Counter[str] = Counter()
         for each in self.left:
             why.update(each.why)
         silent = sorted({point for each in self.left for point in each.silent})
-        unreached = {point: text for each in self.left for point, text in each.unreached.items()}
         parts = (
             _hypotheses(why) if why else "",
             f"nothing ever fired at {_some(silent)}, which was not tried again" if silent else "",
-            _unreached({each: unreached[each] for each in sorted(unreached)}),
+            _beyond(beyond),
             f"held since their lineage changed: {_some(self.held)}" if self.held else "",
         )
         return f"{_HEADS[self.kind]}: {'; '.join(filter(None, parts)) or 'nothing was tried'}"
@@ -107,6 +115,7 @@ class Ending:
                     "named": [list(faults) for faults in each.named],
                     "silent": list(each.silent),
                     "unreached": dict(each.unreached),
+                    "out_of_bounds": dict(each.out_of_bounds),
                     "words": each.words,
                 }
                 for each in self.left
@@ -126,6 +135,9 @@ class Ending:
                 tuple(map(tuple, each["named"])),
                 tuple(each["silent"]),
                 dict(each.get("unreached", {})),
+                dict(
+                    each.get("out_of_bounds", dict.fromkeys(each.get("unreached", ()), NO_INJECTOR))
+                ),
             )
             for each in data["left"]
         )
@@ -189,10 +201,15 @@ def left_open(exploration: Exploration, trials: Trials) -> LeftOpen | None:
         found.asked()
     else:
         found.explored()
-    silent = tuple(trials.silent(name))
-    told = exploration.knowledge.fold.unreached()
+    fold = exploration.knowledge.fold
+    beyond, told = fold.out_of_bounds(), fold.unreached()
+    late = {each for each, text in beyond.items() if text == NO_TIMEOUT}
+    silent = tuple(
+        each for each in trials.silent(name) if late.isdisjoint({each, each.partition("@")[2]})
+    )
     unreached = {each: text for each, text in told.items() if each not in silent}
-    if not found.why and not silent and not unreached:
+    beyond = {each: text for each, text in beyond.items() if each not in silent}
+    if not found.why and not silent and not beyond:
         return None
     named = sorted(map(sorted, found.why), key=lambda faults: (len(faults), faults))
     return LeftOpen(
@@ -201,6 +218,7 @@ def left_open(exploration: Exploration, trials: Trials) -> LeftOpen | None:
         named=tuple(map(tuple, named[:NAMED])),
         silent=silent,
         unreached=unreached,
+        out_of_bounds=beyond,
     )
 
 
@@ -210,7 +228,7 @@ def ending_of(
     """Say how a run ends now. ``spent``: because its members are."""
     left = tuple(filter(None, (left_open(each, trials) for each in explorations)))
     kept = tuple(sorted(held))
-    kind: EndKind = "open" if left or kept else "complete"
+    kind: EndKind = "open" if kept or any(each.within for each in left) else "complete"
     if any(OUT_OF_TIME in each.why for each in left):
         kind = "out of time"
     return Ending("out of budget" if spent else kind, left, kept)
@@ -223,8 +241,17 @@ def _hypotheses(why: Mapping[str, int]) -> str:
     return f"{total} {stay} open ({reasons})"
 
 
-def _unreached(points: Mapping[str, str]) -> str:
-    return f"no injector at {_some(points)}, which was not tried" if points else ""
+def _beyond(out_of_bounds: Mapping[str, str]) -> str:
+    """Say what was not tried, and why, reason by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for each in sorted(out_of_bounds):
+        by_reason.setdefault(out_of_bounds[each], []).append(each)
+    return "; ".join(
+        f"{reason} at {_some(names)}, which was not tried"
+        if reason in {NO_INJECTOR, NO_TIMEOUT}
+        else f"not tried: {_some(names)} ({reason})"
+        for reason, names in sorted(by_reason.items())
+    )
 
 
 def _some(names: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ together.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -26,6 +26,11 @@ from ldfi.solver import Explorer
 DOWN = "down@"
 SPELT_OUT = 4
 """A domain of fewer points than this is never tried point by point as well: it is the same."""
+
+NO_INJECTOR = "no injector"
+NO_TIMEOUT = "no timeout to wait for"
+NO_SUCH_KIND = "none of the kinds asked for is possible"
+"""Why a point or a fault is out of bounds."""
 
 SOLVER_SECONDS = 2.0
 """The longest the service may stand still for one hypothesis: well within a lease."""
@@ -79,7 +84,8 @@ class Fold:
     kinds: Kinds = field(init=False)
     _unproven: Unproven = field(init=False)
     _errors: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
-    _unreached: set[str] = field(default_factory=set, init=False)
+    _unreached: dict[str, str] = field(default_factory=dict, init=False)
+    """Faults that have no injector → why not, where more is known than that."""
     _spared: Counter[Hypothesis] = field(default_factory=Counter, init=False)
     """How often others were hurt, and nobody else, when these were tried."""
 
@@ -125,7 +131,7 @@ class Fold:
         asked = frozenset(hypothesis)
         down = asked & self.domains.keys()
         needed = frozenset(map(self.kinds.meant, asked - down)).union(*map(self.errors, down))
-        return self._unreached.isdisjoint(needed)
+        return needed.isdisjoint(self._unreached)
 
     def unreached(self) -> dict[str, str]:
         """Say what was not tried since it has no injector, with what to install: points, and where
@@ -135,14 +141,38 @@ class Fold:
             faults = self.kinds.at(point)
             without = [each for each in faults if each in self._unreached]
             named = [point] if without == faults else without
-            told |= dict.fromkeys(named, to_install(point)) if without else {}
+            told |= {each: self._install(each, without[0]) for each in named} if without else {}
         return told
 
-    def set_aside(self, faults: Iterable[str]) -> None:
-        """Never propose these: they have no injector."""
-        told = {fault: to_install(fault.partition("@")[2]) for fault in faults}
-        self._unreached |= told.keys()
-        self.explorer.protect(told)
+    def out_of_bounds(self) -> dict[str, str]:
+        """Say why each point and fault that nothing can be tried at is not: no injector, no timeout
+        to wait for, or none of the kinds that are asked for."""
+        told: dict[str, str] = {}
+        for point in sorted(self.around.points):
+            faults = self.kinds.at(point)
+            without = [each for each in faults if each in self._unreached]
+            if not faults and matching(self.protected, [point]) is None:
+                told[point] = f"{NO_SUCH_KIND}: {', '.join(self.settings.kinds)}"
+            named = [point] if without == faults and faults else without
+            told |= {each: self._why(each, without[0]) for each in named} if without else {}
+        return told
+
+    def set_aside(self, faults: Mapping[str, str]) -> None:
+        """Never propose these: they have no injector. By fault, why it has none, where that is
+        known."""
+        self._unreached |= faults
+        self.explorer.protect({fault: self._install(fault, fault) for fault in faults})
+
+    def _install(self, named: str, fault: str) -> str:
+        why = self._unreached.get(named, self._unreached[fault])
+        point = fault.partition("@")[2]
+        if why == NO_TIMEOUT:
+            return f"a timeout in {point.partition('>')[0]}: nothing ends its waiting there in time"
+        return to_install(point, why)
+
+    def _why(self, named: str, fault: str) -> str:
+        why = self._unreached.get(named, self._unreached[fault])
+        return why if why == NO_TIMEOUT else f"no injector: {why}" if why else NO_INJECTOR
 
     def errors(self, domain: str) -> frozenset[str]:
         """Return the errors of which a domain consists."""
@@ -219,13 +249,14 @@ class Fold:
 
     def _know_points(self) -> None:
         """Say what may not be tried, and that kinds of fault at one point exclude each other."""
-        limited = dict(self.around.limited)
+        limited = {point: (words, why) for point, words, why in self.around.limited}
         for point in sorted(self.around.points):
             faults = self.kinds.at(point)
             if matching(self.protected, [point]) is not None:
                 self.explorer.protect(faults)
             elif point in limited:
-                self.set_aside(each for each in faults if lacking(each, limited[point]))
+                words, why = limited[point]
+                self.set_aside({each: why for each in faults if lacking(each, words)})
             for pair in combinations(faults, 2):
                 self.explorer.exclude(pair, impossible=True)
             if point not in self.around.unlike:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ldfi.experiments.domain.campaign.doubt import agreed, borne_out, together
 from ldfi.experiments.domain.campaign.filing import Filing
-from ldfi.experiments.domain.campaign.fold import DOWN, Fold
+from ldfi.experiments.domain.campaign.fold import DOWN, NO_TIMEOUT, Fold
 from ldfi.experiments.domain.campaign.grounds import Grounds, grounds
 from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
 from ldfi.experiments.domain.campaign.surroundings import Surroundings, surroundings
@@ -222,7 +222,7 @@ class Knowledge:
         if self._fold is None:
             return
         if silent:
-            self.fold.set_aside(fresh)
+            self.fold.set_aside({fault: self._why_silent(fault) for fault in fresh})
         for variable in () if silent else fresh:
             self.fold.explorer.exclude({variable})
 
@@ -258,10 +258,18 @@ class Knowledge:
         fold = Fold(self.settings, around, self.protected)
         for variable in sorted(self._left_out):
             fold.explorer.exclude({variable})
-        fold.set_aside(sorted(self._silent))
+        fold.set_aside({fault: self._why_silent(fault) for fault in sorted(self._silent)})
         closed = sorted(self.shut & around.points)
         fold.explorer.protect([fault for point in closed for fault in fold.kinds.at(point)])
         return fold
+
+    def _why_silent(self, fault: str) -> str:
+        """Say why a fault never fired, where that is known: a caller that does not time out can see
+        no timeout, whoever injects."""
+        kind, _, point = fault.partition("@")
+        fired = (each.partition("@")[2] for lesson in self.lessons for each in lesson.fired)
+        reached = bool(self.injectors.words(point)) or point in fired
+        return NO_TIMEOUT if kind == "timeout" and reached else ""
 
     @property
     def points(self) -> frozenset[str]:

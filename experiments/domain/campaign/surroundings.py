@@ -39,9 +39,10 @@ class Surroundings:
     """Points before which a proxy stands, which answers for a dependency that is dead."""
     shown: tuple[tuple[str, tuple[FaultKind, ...]], ...]
     """By point, the kinds of failure that nature has shown there and that can be injected."""
-    limited: tuple[tuple[str, frozenset[str]], ...]
+    limited: tuple[tuple[str, frozenset[str], str], ...]
     """By point, the words of the kinds that injectors can bring about there: none at all where it
-    has no injector. What is not named here is not limited, as far as anybody knows."""
+    has no injector; and why not, where that is known. What is not named here is not limited, as far
+    as anybody knows."""
     known_as: tuple[int, int]
     """Which topology, and how often it has changed."""
     topology: Topology = field(compare=False)

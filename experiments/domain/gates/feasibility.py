@@ -28,6 +28,7 @@ from ldfi.experiments.domain.judging.silence import takes
 from ldfi.experiments.domain.judging.verdict import Verdict, tests_for
 from ldfi.experiments.domain.settings import (
     DEFAULTS,
+    LONGEST_WINDOW,
     PROFILES,
     SETTINGS,
     Settings,
@@ -65,12 +66,14 @@ class Needed:
 @dataclass(frozen=True, slots=True)
 class Flow:
     """The traffic of one class: requests ``per_second`` of which the outcome came to be known, the
-    share of them that fails by itself, and the share of all that devices report on."""
+    share of them that fails by itself, and the share of all that devices report on. ``rarest``: the
+    share of them that call the point that the fewest do."""
 
     request_class: str
     per_second: float
     failing: float = 0.0
     heard: float = 1.0
+    rarest: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +104,34 @@ class Estimate:
         return worst / arriving if arriving else math.inf
 
     @property
+    def at_rarest(self) -> Estimate | None:
+        """Return the same for experiments at the point that the fewest requests call, of those that
+        call it: they are planned for longer, and members that pass it by are treated as well. None
+        where all points are called by all."""
+        share = self.flow.rarest
+        if share >= 1:
+            return None
+        window = max(self.window, min(LONGEST_WINDOW, self.window / share))
+        flow = replace(self.flow, per_second=share * self.flow.per_second, rarest=1.0)
+        expected = flow.per_second * self.treatment * window
+        members = int(share * self.members)
+        return replace(self, flow=flow, expected=expected, members=members, window=window)
+
+    @property
     def words(self) -> str:
         """Say it to people."""
+        rarest = self.at_rarest
+        if rarest is None:
+            return self._words
+        each = min(rarest.expected, rarest.members)
+        took = f", {rarest.seconds:,.0f} s" if math.isfinite(rarest.seconds) else ""
+        return (
+            f"{self._words}; {self.flow.rarest:.0%} of them call its rarest point, so {each:.3g} "
+            f"treated reach it in {rarest.window:g} s{took}"
+        )
+
+    @property
+    def _words(self) -> str:
         verdicts = [
             f"{name} takes {each.treated}" if each else f"{name} is never reached"
             for name, each in (("harmful", self.harmful), ("tolerated", self.tolerated))
@@ -125,6 +154,18 @@ class Estimate:
             "seconds": self.seconds if math.isfinite(self.seconds) else None,
             "decides": self.decides,
             "words": self.words,
+            "rarest": self._rarest(),
+        }
+
+    def _rarest(self) -> dict[str, Any] | None:
+        rarest = self.at_rarest
+        if rarest is None:
+            return None
+        return {
+            "share": self.flow.rarest,
+            "expected": rarest.expected,
+            "seconds": rarest.seconds if math.isfinite(rarest.seconds) else None,
+            "decides": rarest.decides,
         }
 
     def _enough(self, needed: Needed | None) -> bool:

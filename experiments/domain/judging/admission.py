@@ -56,10 +56,13 @@ def following(admitted: int, counted: int, failed: int) -> int:
     """How many may be treated in all, once it is known how the ``admitted`` have fared.
 
     ``counted``: in whose requests a fault fired; ``failed`` of them were hurt. Where a fault fires
-    in few requests only, nothing is known yet, and twice as many are let in.
+    in few requests only, nothing is known yet, and twice as many are let in. Where it fires in some
+    of them, so many more are let in that as many reach it, if the share is not less than it seems.
     """
     if counted == 0:
         return 2 * admitted
     if failed == 0:
-        return max(WELL, admitted + max(MORE, admitted // 2))
+        reaching = min(1, (counted + FIRST) / (admitted + FIRST))
+        well, more = round(WELL / reaching), round(MORE / reaching)
+        return max(well, admitted + max(more, admitted // 2))
     return admitted + (1 if 2 * failed >= counted else 2)

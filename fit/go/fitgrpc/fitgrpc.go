@@ -35,6 +35,7 @@ import (
 // Unary returns an interceptor for calls with one request and one answer.
 func Unary(injector *fit.Injector) grpc.UnaryClientInterceptor {
 	injector.Reaches("rpc:*")
+	injector.Reaches("library:google.golang.org/grpc")
 	return func(ctx context.Context, method string, request, reply any, channel *grpc.ClientConn,
 		invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 		if injector.Armed(ctx) {
@@ -50,6 +51,7 @@ func Unary(injector *fit.Injector) grpc.UnaryClientInterceptor {
 // Stream returns an interceptor for streams of either side, which fail before they are handed out.
 func Stream(injector *fit.Injector) grpc.StreamClientInterceptor {
 	injector.Reaches("rpc:*")
+	injector.Reaches("library:google.golang.org/grpc")
 	return func(ctx context.Context, description *grpc.StreamDesc, channel *grpc.ClientConn, method string,
 		open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
 		if injector.Armed(ctx) {

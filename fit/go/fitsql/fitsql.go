@@ -46,6 +46,7 @@ func Connector(injector *fit.Injector, inner driver.Connector, of Database) driv
 		return inner
 	}
 	injector.Reaches("db:*")
+	injector.Reaches("library:database/sql")
 	return &connector{injector, inner, of}
 }
 

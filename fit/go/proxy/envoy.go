@@ -86,6 +86,7 @@ func (p *Processor) injector(caller string) *fit.Injector {
 
 // reachesAll reports that all of a caller's calls over HTTP and gRPC pass Envoy.
 func reachesAll(injector *fit.Injector) {
+	injector.Reaches("library:*") // on the wire it is all the same who calls
 	injector.Reaches("http:*", httpKinds...)
 	injector.Reaches("rpc:*", grpcKinds...)
 }

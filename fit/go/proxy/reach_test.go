@@ -36,8 +36,9 @@ func TestAReverseProxyReportsThePeersThatWereCalled(t *testing.T) {
 		}
 	}
 	want := []string{
-		"1", "ldfi-proxy/" + fit.Version,
+		"1", "ldfi-proxy/" + fit.Version, "api>library:fit",
 		"api>http:*:" + standing.address + "/*|corrupt,delay,empty,error,refused,reset,slow,status,truncated",
+		"api>library:*",
 		"api>rpc:*:" + standing.address + "/*|delay,error,grpc,refused,timeout",
 	}
 	if found := said(standing.callers, standing.spans, caller); !slices.Equal(found, want) {
@@ -53,8 +54,9 @@ func TestAnExternalProcessorReportsAllCallsOfItsCaller(t *testing.T) {
 	proxy.NewProcessor(callers, "shop")
 	proxy.NewProcessor(callers, "") // told of nobody, it reports for whom it meets
 	want := []string{
-		"1", "ldfi-proxy/" + fit.Version,
+		"1", "ldfi-proxy/" + fit.Version, "shop>library:fit",
 		"shop>http:*|corrupt,delay,empty,error,refused,status",
+		"shop>library:*",
 		"shop>rpc:*|delay,error,grpc,refused,timeout",
 	}
 	if found := said(callers, spans, "shop"); !slices.Equal(found, want) {

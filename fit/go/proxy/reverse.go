@@ -56,6 +56,7 @@ func (p *Reverse) meet(authority string) {
 	}
 	p.peers.known[authority] = true
 	injector := p.callers.Injector(p.caller)
+	injector.Reaches("library:*") // on the wire it is all the same who calls
 	kinds := append([]string{"reset", "truncated", "slow"}, httpKinds...)
 	if len(p.peers.known) > maxPeers {
 		injector.Reaches("http:*", kinds...)

@@ -128,6 +128,22 @@ impl<'a> Json<'a> {
                 seen.once(0)?;
                 json.array(|json| framed(out, 0x12, |out| json.span(out)))
             }
+            b"scope" => {
+                seen.once(1)?;
+                framed(out, 0x0a, |out| json.scope_name(out))
+            }
+            b"instrumentationLibrary" => Err(Strange),
+            _ => json.skip(0),
+        })
+    }
+
+    fn scope_name(&mut self, out: &mut Vec<u8>) -> Done {
+        let mut seen = Seen::default();
+        self.object(|json, key| match key {
+            b"name" => {
+                seen.once(0)?;
+                framed(out, 0x0a, |out| json.text(out))
+            }
             _ => json.skip(0),
         })
     }
@@ -587,8 +603,8 @@ mod tests {
     fn what_everybody_writes_is_rewritten() {
         let document = br#"{"resourceSpans": [{"resource": {"attributes": [
             {"key": "host", "value": {"stringValue": "h"}},
-            {"key": "service.name", "value": {"stringValue": "a"}}]}, "scopeSpans": [{"spans":
-            [{"spanId": "0102030405060708", "kind": "SPAN_KIND_SERVER", "flags": 1,
+            {"key": "service.name", "value": {"stringValue": "a"}}]}, "scopeSpans": [{"scope":
+            {"version": "1", "name": "s"}, "spans": [{"spanId": "0102030405060708", "kind": "SPAN_KIND_SERVER", "flags": 1,
               "startTimeUnixNano": "5", "attributes": [{"key": "\u00e9", "value": {"intValue": "7"}}],
               "events": [{"name": "exception"}], "status": {"code": 2}}]}]}]}"#;
         let span = [
@@ -600,6 +616,7 @@ mod tests {
         let written = framed(&mut expected, 0x0a, |out| {
             out.extend_from_slice(b"\x0a\x15\x0a\x13\x0a\x0cservice.name\x12\x03\x0a\x01a");
             framed(out, 0x12, |out| {
+                out.extend_from_slice(b"\x0a\x03\x0a\x01s");
                 framed(out, 0x12, |out| {
                     out.extend_from_slice(&span);
                     Ok(())

@@ -21,6 +21,8 @@ pub struct Asked<'a> {
     pub kind: i32,
     /// Its status, as it is written.
     pub status: &'a [u8],
+    /// What the scope it stands in is called; empty where that has no name.
+    pub scope: &'a str,
     /// Its attributes, by the numbers they were given.
     pub attributes: &'a [u32],
 }
@@ -128,6 +130,9 @@ const SHORT: usize = 128;
 /// Values of one attribute that are remembered.
 const MOST_VALUES: usize = 1 << 16;
 
+/// The attribute that says a span's scope, in formats that have no scopes.
+const SCOPE: &[u8] = b"otel.scope.name";
+
 /// Above so many of anything all is forgotten, which is rare.
 const MOST: usize = 300_000;
 
@@ -226,6 +231,10 @@ impl Memory {
     ) -> Result<Operation, Unknown<O::Error>> {
         let group = Group::of(asked.kind);
         room.numbers.clear();
+        if !asked.scope.is_empty() {
+            let number = self.scope(group, asked.scope, oracle.as_deref_mut())?;
+            room.numbers.push(number);
+        }
         for (place, attribute) in attributes.iter().enumerate() {
             let number = if let Some(number) = self.again(group, place, attribute) {
                 number
@@ -267,6 +276,25 @@ impl Memory {
         }
     }
 
+    /// A scope is what the attribute of that name would be, were it on the span itself.
+    fn scope<O: Oracle>(
+        &mut self,
+        group: Group,
+        name: &str,
+        oracle: Option<&mut O>,
+    ) -> Result<u32, Unknown<O::Error>> {
+        let [unsaid, asked, client] = &mut self.wanted;
+        let wanted = match group {
+            Group::Unsaid => unsaid,
+            Group::Asked => asked,
+            Group::Asking => client,
+        };
+        match wanted.get_mut(SCOPE) {
+            Some(values) => values.number(name, oracle, &mut self.remembered),
+            None => Ok(0),
+        }
+    }
+
     #[inline]
     fn attribute<O: Oracle>(
         &mut self,
@@ -298,14 +326,26 @@ impl Memory {
         if value.is_empty() {
             return Ok(0);
         }
-        let same = same(values.form, value);
-        if let Some(&known) = values.strings.get(same.as_ref()) {
+        values.number(value, oracle, &mut self.remembered)
+    }
+}
+
+impl Values {
+    #[inline]
+    fn number<O: Oracle>(
+        &mut self,
+        value: &str,
+        oracle: Option<&mut O>,
+        remembered: &mut usize,
+    ) -> Result<u32, Unknown<O::Error>> {
+        let same = same(self.form, value);
+        if let Some(&known) = self.strings.get(same.as_ref()) {
             return Ok(known);
         }
-        let number = asking(oracle, |oracle| oracle.value(values.name, &same))?;
-        if values.strings.len() < MOST_VALUES {
-            values.strings.insert(same.into(), number);
-            self.remembered += 1;
+        let number = asking(oracle, |oracle| oracle.value(self.name, &same))?;
+        if self.strings.len() < MOST_VALUES {
+            self.strings.insert(same.into(), number);
+            *remembered += 1;
         }
         Ok(number)
     }

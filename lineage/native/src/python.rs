@@ -18,7 +18,7 @@ use crate::same::{same, Form};
 use crate::shelf::{self, Meaning, Node};
 
 /// What both sides have agreed on. Python uses no other than the one it knows.
-const INTERFACE: u32 = 4;
+const INTERFACE: u32 = 5;
 
 #[pymodule]
 fn ldfi_native(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -54,7 +54,15 @@ pub struct Read<'a> {
 struct Open<'a> {
     place: usize,
     resource: &'a [u8],
+    scope: &'a str,
     message: &'a [u8],
+}
+
+/// Where spans stand.
+struct Within<'a> {
+    resource: &'a [u8],
+    scope: &'a str,
+    service: Option<u32>,
 }
 
 /// Nobody to ask.
@@ -90,8 +98,10 @@ pub fn read<'a>(body: &'a [u8], memory: &mut Memory) -> Result<Read<'a>, Strange
     for group in &groups {
         let service = memory.service(group.resource, None::<&mut Nobody>).ok();
         for scope in &group.scopes {
+            let within =
+                Within { resource: group.resource, scope: request::scope(scope)?, service };
             request::spans(scope, |message| {
-                read.take(group.resource, message, service, memory, &mut lists, &mut room)
+                read.take(&within, message, memory, &mut lists, &mut room)
             })?;
         }
     }
@@ -101,9 +111,8 @@ pub fn read<'a>(body: &'a [u8], memory: &mut Memory) -> Result<Read<'a>, Strange
 impl<'a> Read<'a> {
     fn take(
         &mut self,
-        resource: &'a [u8],
+        within: &Within<'a>,
         message: &'a [u8],
-        service: Option<u32>,
         memory: &mut Memory,
         lists: &mut Lists<'a>,
         room: &mut Room,
@@ -117,13 +126,14 @@ impl<'a> Read<'a> {
             self.rejected += 1;
             return Ok(());
         }
+        let &Within { resource, scope, service } = within;
         let known = service.and_then(|service| {
             let nobody = None::<&mut Nobody>;
-            meaning(service, &raw, lists, memory, room, nobody).ok()
+            meaning((service, scope), &raw, lists, memory, room, nobody).ok()
         });
         if known.is_none() {
             let place = self.spans.len();
-            self.open.push(Open { place, resource, message });
+            self.open.push(Open { place, resource, scope, message });
         }
         self.spans.push(Span {
             trace_id,
@@ -153,7 +163,8 @@ impl<'a> Read<'a> {
             // it was read before
             let Ok(raw) = request::span(open.message, &mut lists) else { continue };
             let found = memory.service(open.resource, Some(oracle)).and_then(|service| {
-                meaning(service, &raw, &lists, memory, &mut room, Some(&mut *oracle))
+                let told = (service, open.scope);
+                meaning(told, &raw, &lists, memory, &mut room, Some(&mut *oracle))
             });
             match found {
                 Ok(operation) => {
@@ -170,15 +181,21 @@ impl<'a> Read<'a> {
 }
 
 fn meaning<O: Oracle>(
-    service: u32,
+    (service, scope): (u32, &str),
     raw: &request::Span,
     lists: &Lists,
     memory: &mut Memory,
     room: &mut Room,
     oracle: Option<&mut O>,
 ) -> Result<u32, Unknown<O::Error>> {
-    let asked =
-        Asked { service, name: raw.name, kind: raw.kind, status: raw.status, attributes: &[] };
+    let asked = Asked {
+        service,
+        name: raw.name,
+        kind: raw.kind,
+        status: raw.status,
+        scope,
+        attributes: &[],
+    };
     let operation = memory.operation(&asked, &lists.attributes, room, oracle)?;
     let thrown = operation.thrown.filter(|_| !lists.events.is_empty() && threw(&lists.events));
     Ok(thrown.unwrap_or(operation.plain))

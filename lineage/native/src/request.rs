@@ -81,6 +81,27 @@ fn group(message: &[u8]) -> Result<Group<'_>, Strange> {
     Ok(group)
 }
 
+/// What a scope is called; empty where it has no name.
+///
+/// # Errors
+/// Strange: the message is not what it should be.
+pub fn scope(scope: &[u8]) -> Result<&str, Strange> {
+    let (mut said, mut name): (&[u8], &[u8]) = (&[], &[]);
+    let mut fields = Fields::of(scope);
+    while let Some(field) = fields.take()? {
+        if let (1, Value::Bytes(message)) = field {
+            said = message;
+        }
+    }
+    let mut fields = Fields::of(said);
+    while let Some(field) = fields.take()? {
+        if let (1, Value::Bytes(text)) = field {
+            name = text;
+        }
+    }
+    std::str::from_utf8(name).map_err(|_| Strange)
+}
+
 /// Go through the spans of a scope.
 ///
 /// # Errors

@@ -77,6 +77,23 @@ def test_a_forecast_starts_nothing(app: FastAPI, client: httpx.Client) -> None:
     assert "It would not start: no class can decide" in shown
 
 
+def test_a_point_that_few_requests_call_is_forecast_by_those_that_do(
+    app: FastAPI, client: httpx.Client
+) -> None:
+    engine: Engine = app.state.engine
+    first = time.time() - 1_200
+    for number in range(2_400):
+        engine.catalogue.observe(request("a" if number % 4 else "ab"), first + number / 2)
+    forecast = client.post("/api/v1/forecast", json={"treatment": 0.2}).raise_for_status().json()
+    (known,) = forecast["classes"]
+    rarest = known["rarest"]
+    assert 0.2 < rarest["share"] < 0.3
+    assert rarest["seconds"] > 3 * known["seconds"]
+    screen = Console(width=200, record=True, file=StringIO())
+    screen.print(forecast_shown(forecast))
+    assert "at the point that 25 % of them call" in screen.export_text()
+
+
 def test_a_class_seen_for_a_moment_says_nothing(app: FastAPI, client: httpx.Client) -> None:
     engine: Engine = app.state.engine
     for _ in range(30):

@@ -263,3 +263,29 @@ def test_without_a_key_nothing_is_sent(tmp_path: Path) -> None:
         found = {each["about"]: each for each in json.loads(done.stdout)}
         assert "answers" in found["request"]["said"]
         assert found["its trace"]["well"] is False
+
+
+def test_injectors_that_report_kinds_only_are_named() -> None:
+    older = {"by_kind_only": {"api": ["python/0.2.0", "go/0.2.0"]}}
+    (found,) = (each for each in of_status(STATUS | older) if each.about == "injectors")
+    assert found.well is None
+    assert "python/0.2.0, go/0.2.0 in api" in found.said
+    assert found.advice.startswith("update fit there")
+
+
+@pytest.mark.parametrize(
+    ("peers", "named"),
+    [
+        (["10.0.0.1:7070", "10.0.0.2:7070"], True),
+        (["10.0.0.1:7070"], False),
+        (["carts", "prices"], False),
+        (["carts", "10.0.0.1:7070"], False),
+    ],
+)
+def test_procedures_that_are_named_by_the_addresses_of_replicas_are_named(
+    peers: list[str], named: bool
+) -> None:
+    classes = [KNOWN | {"support": [f"front>rpc:Get:{each}/shop.Cart"]} for each in peers]
+    found = [each for each in of_classes(classes, FORECAST, 1_000.0) if each.about == "names"]
+    assert [each.well for each in found] == ([False] if named else [])
+    assert all("front>rpc:Get:/shop.Cart" in each.said for each in found)

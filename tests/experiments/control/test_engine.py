@@ -54,6 +54,22 @@ def findings_of(db: Database) -> dict[tuple[str, ...], str]:
         return {tuple(row.faults): row.state for row in session.scalars(select(FindingRow))}
 
 
+def test_a_refused_call_without_an_address_is_no_point_of_its_own(db: Database) -> None:
+    # Given a service of which some calls by gRPC are refused, and say no address
+    engine = Engine(db, now=0.0, outcomes="root")
+    connected, refused = "api>rpc:Get:carts:7070/shop.Cart", "api>rpc:Get:/shop.Cart"
+    for number in range(200):
+        trace, lost = f"{number:032x}", number % 10 == 9
+        root = span("root", kind="server", trace=trace, method="GET", url="http://api/")
+        call = span("call", "root", trace=trace, failed=lost, point=refused if lost else connected)
+        engine.receive_spans([root, call], number)
+        engine.tick(number + 100.0)
+    # Then all of them are calls of one point
+    (known,) = engine.catalogue.classes.values()
+    assert known.traffic.usually_called() == {connected}
+    assert set(known.traffic.topology.paths) == {connected}
+
+
 def test_edges_and_record_know_for_how_long_contexts_hold(db: Database) -> None:
     world = a_world(db)
     campaign = start(world, replace(QUICK, patience=40.0))

@@ -14,6 +14,7 @@ from ldfi.experiments.domain.traffic.injectors import EVERY_KIND
 from ldfi.experiments.store.database import Database
 from ldfi.fit.context import Arm
 from ldfi.fit.rules import Rule
+from ldfi.kinds import FaultKind
 from ldfi.lineage.operation import operation
 from ldfi.lineage.span import Span
 from ldfi.solver.check import check
@@ -204,3 +205,82 @@ def test_a_forged_report_can_hide_points_and_nothing_else(db: Database, text: st
     row = to_its_end(world, start(world, QUICK))
     assert world.findings() in ({}, {(f"refused@{LAYOUT}",): "open"})
     assert ("no injector" in row.reason) == (not tried(db))
+
+
+ROWS, SESSION = "api>db:SELECT:shop/rows", "api>db:GET:redis"
+SHOP = Call(
+    "root",
+    (
+        Step("critical", (Call(LAYOUT, library="httpx"),)),
+        Step("optional", (Call(ROWS, library="psycopg2"),)),
+        Step("optional", (Call(SESSION, library="redis"),)),
+    ),
+)
+HELD = "1 python/0.3.0 api>db:* api>http:* api>library:fit api>library:httpx api>library:redis"
+WHY = "psycopg2 is instrumented by OpenTelemetry and unknown to fit in api"
+
+
+def test_a_library_that_fit_has_no_hold_of_is_named_and_costs_nobody(db: Database) -> None:
+    # Given a program with psycopg2, which fit does not know, and redis, which is patched
+    world = World(db, {"/boot": SHOP})
+    told(world, HELD)
+    # When a campaign goes to its end
+    row = to_its_end(world, start(world, QUICK))
+    # Then nothing was tried at the point of psycopg2, alone or with others
+    assert {fault.partition("@")[2] for fault in tried(db)} == {LAYOUT, SESSION}
+    # And the end, its record and the certificate say why
+    assert f"not tried: {ROWS} (no injector: {WHY})" in row.reason
+    ending = Ending.from_json(row.ending)
+    assert ending is not None
+    (left,) = ending.left
+    assert (left.out_of_bounds, set(left.unreached)) == ({ROWS: f"no injector: {WHY}"}, {ROWS})
+    (one,) = row.certificates
+    assert WHY in one["certificate"]["axioms"]["bounds"]["no_injector"][f"error@{ROWS}"]
+    assert check(one["certificate"]) == []
+
+
+def test_an_older_injector_that_speaks_of_kinds_is_understood_as_before(db: Database) -> None:
+    world = World(db, {"/boot": SHOP})
+    told(world, "1 python/0.2.0 api>db:* api>http:*")
+    row = to_its_end(world, start(world, QUICK))
+    assert {fault.partition("@")[2] for fault in tried(db)} == {LAYOUT, ROWS, SESSION}
+    assert row.reason == COMPLETE
+    assert world.engine.scheduler.state.injectors.by_kind_only() == {"api": ["python/0.2.0"]}
+
+
+def test_points_that_can_have_none_of_the_kinds_are_named(db: Database) -> None:
+    # Given a campaign with a kind that only calls over HTTP can have
+    world = World(db, {"/boot": SHOP})
+    row = to_its_end(world, start(world, replace(QUICK, kinds=("status:500",))))
+    # Then all is decided that there was to decide, and it says what was not
+    assert {fault.partition("@")[2] for fault in tried(db)} == {LAYOUT}
+    why = "none of the kinds asked for is possible: status:500"
+    assert row.reason == f"{COMPLETE}; not tried: {SESSION}, {ROWS} ({why})"
+    ending = Ending.from_json(row.ending)
+    assert ending is not None
+    assert ending.kind == "complete"
+    assert ending.left[0].out_of_bounds == {ROWS: why, SESSION: why}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "named"),
+    [(("timeout", "status:500"), SESSION), (("error", "timeout"), f"timeout@{SESSION}")],
+)
+def test_where_nobody_waits_for_a_timeout_that_is_the_reason(
+    db: Database, kinds: tuple[FaultKind, ...], named: str
+) -> None:
+    # Given a service whose injector reaches Redis, and that waits for it for ever
+    world = World(db, {"/boot": SHOP})
+    told(world, HELD)
+    row = to_its_end(world, start(world, replace(QUICK, kinds=kinds, max_union=1)))
+    # Then that no timeout is seen there is not put down to the injector
+    ending = Ending.from_json(row.ending)
+    assert ending is not None
+    (left,) = ending.left
+    assert left.out_of_bounds[named] == "no timeout to wait for"
+    assert left.silent == ()
+    assert "nothing ever fired" not in row.reason
+    assert f"no timeout to wait for at {named}" in row.reason
+    (one,) = row.certificates
+    without = one["certificate"]["axioms"]["bounds"]["no_injector"]
+    assert without[f"timeout@{SESSION}"].startswith("a timeout in api")

@@ -275,6 +275,7 @@ def test_what_nobody_injects_is_said_and_not_tried_again_and_again() -> None:
 
     assert (explored.verdict, explored.ignored) == ("inconclusive", ["error@layout"])
     assert "no injector" in explored.reason
+    assert explored.out_of_bounds == {"error@layout": "no injector"}
     assert sum("layout" in {fault.point for fault in each} for each in tried) == 1
 
 

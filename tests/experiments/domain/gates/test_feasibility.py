@@ -19,7 +19,7 @@ from ldfi.experiments.domain.gates.feasibility import (
 )
 from ldfi.experiments.domain.judging import verdict as judging
 from ldfi.experiments.domain.judging.verdict import Verdict
-from ldfi.experiments.domain.settings import PROFILES, Profile, Settings
+from ldfi.experiments.domain.settings import LONGEST_WINDOW, PROFILES, Profile, Settings
 
 RATES = st.floats(0.01, 2000)
 VERDICTS: tuple[Verdict, Verdict] = ("harmful", "tolerated")
@@ -154,3 +154,23 @@ def test_any_bound_that_is_allowed_has_an_answer(delta: float, failing: float) -
     flow = Flow("GET /", 1.0, failing)
     bounds = Settings(delta=delta, alpha_harmful=1e-300, alpha_tolerated=1e-300, members=1)
     assert why_not(bounds, [estimate(bounds, flow)])
+
+
+@given(RATES, st.floats(0.05, 0.95))
+def test_at_a_point_that_some_call_only_those_count_and_all_are_treated(
+    rate: float, share: float
+) -> None:
+    bounds = Settings(treatment=0.2, control=0.2, window=30.0, members=100)
+    of_all = estimate(bounds, Flow("GET /", rate))
+    rarest = estimate(bounds, Flow("GET /", rate, rarest=share)).at_rarest
+    assert of_all.at_rarest is None
+    assert rarest is not None
+    # observed for so long that as many come by as elsewhere, if that may be
+    longest = LONGEST_WINDOW / bounds.window
+    assert rarest.expected == pytest.approx(of_all.expected * min(1.0, share * longest))
+    # who passes by is treated as well, and counts among the members
+    assert rarest.members == int(share * bounds.members)
+    assert rarest.seconds == pytest.approx(of_all.seconds / share)
+    said = estimate(bounds, Flow("GET /", rate, rarest=share)).to_json()
+    assert said["rarest"]["decides"] == rarest.decides
+    assert f"{share:.0%} of them call its rarest point" in said["words"]

@@ -32,3 +32,14 @@ def test_a_hundred_take_few_stages_where_nobody_is_hurt() -> None:
     while admitted < 120:
         admitted, stages = following(admitted, admitted, 0), stages + 1
     assert stages <= 8
+
+
+@given(st.integers(2, 20))
+def test_where_one_in_so_many_reaches_the_point_it_takes_hardly_more_stages(one_in: int) -> None:
+    admitted, stages = first(1, 2), 1
+    while admitted // one_in < 120:
+        total = following(admitted, admitted // one_in, 0)
+        # never more than the first of all, among whom nobody was hurt, would have been
+        assert (total - admitted) / one_in <= max(WELL, admitted / one_in)
+        admitted, stages = total, stages + 1
+    assert stages <= 14

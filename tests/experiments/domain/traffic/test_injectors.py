@@ -95,10 +95,10 @@ def test_a_point_that_no_report_names_says_what_to_install() -> None:
     assert known.without([POINT]) == {
         POINT: "fit in api (Python, Go, Node), or ldfi-proxy between it and ratings"
     }
-    assert dict(known.limits([POINT, "api>http:GET:prices/x", "api>db:SELECT:shop/marks"])) == {
-        POINT: NOWHERE,
-        "api>http:GET:prices/x": {"delay"},
-    }
+    assert list(known.limits([POINT, "api>http:GET:prices/x", "api>db:SELECT:shop/marks"])) == [
+        ("api>http:GET:prices/x", {"delay"}, ""),
+        (POINT, NOWHERE, ""),
+    ]
     assert "client library" in to_install("api>db:SELECT:shop/marks")
     assert "@fit.point" in to_install("api>cache:get")
 
@@ -159,3 +159,88 @@ def test_memory_is_bounded() -> None:
     known.prove((f"error@s20>rpc:{i}" for i in range(MOST_PROVED + 10)), 0.0)
     kept = again(known).reports()["s20"]["python/1"]
     assert len(kept) == MOST_PATTERNS
+
+
+ROWS = "api>db:SELECT:shop/rows"
+_LIBRARIES = ["psycopg2", "redis", "httpx", "fit"]
+_injectors = st.dictionaries(
+    st.sampled_from(["python/1", "python/2", "ldfi-proxy/1"]),
+    st.tuples(
+        st.sets(st.sampled_from(["db:*", "http:*", "db:SELECT:*|delay", "http:*|error"])),
+        st.none() | st.sets(st.sampled_from([*_LIBRARIES, "*"])),
+    ),
+)
+_called_by = st.dictionaries(
+    st.sampled_from([ROWS, POINT]), st.sets(st.sampled_from([*_LIBRARIES, ""]), min_size=1)
+)
+
+
+@given(_injectors, _called_by, st.sets(st.sampled_from([ROWS, POINT])), st.booleans())
+def test_a_point_is_reached_by_whoever_has_hold_of_what_calls_it(
+    injectors: dict[str, tuple[set[str], set[str] | None]],
+    called_by: dict[str, set[str]],
+    fired: set[str],
+    restarted: bool,
+) -> None:
+    known = Injectors()
+    for injector, (points, libraries) in injectors.items():
+        held = () if libraries is None else (f"library:{each}" for each in libraries)
+        said = [PointPattern.parse(f"api>{each}") for each in (*sorted(points), *held)]
+        known.hear(InjectorReport(injector, tuple(said)), 0.0)
+    known.meet({point: frozenset(names) for point, names in called_by.items()}, 1.0)
+    known.prove([f"error@{point}" for point in fired], 2.0)
+    known = again(known) if restarted else known
+    reported = any(points or libraries for points, libraries in injectors.values())
+    for point in (ROWS, POINT):
+        words = known.words(point)
+        if not reported:
+            assert words is None
+            continue
+        called = called_by.get(point, {""})
+        ways = [
+            PointPattern.parse(f"api>{each}")
+            for points, held in injectors.values()
+            if not held or "" in called or "*" in held or not held.isdisjoint(called)
+            for each in points
+            if stands_for(each.partition("|")[0], point.partition(">")[2])
+        ]
+        assert words is not None
+        for kind in ("delay", "error", "refused"):
+            possible = any(each.kinds is None or kind in each.kinds for each in ways)
+            assert lacking(f"{kind}@{point}", words) is not (
+                possible or (point in fired and not ways)
+            )
+        if not words:
+            assert known.without([point])[point].startswith("fit in api")
+
+
+def test_a_library_that_nobody_has_hold_of_is_named() -> None:
+    known = heard("api>db:*", "api>library:fit", "api>library:redis")
+    known.meet({ROWS: frozenset({"psycopg2"}), "api>db:GET:redis": frozenset({"redis"})}, 1.0)
+    why = "psycopg2 is instrumented by OpenTelemetry and unknown to fit in api"
+    assert list(known.limits([ROWS, "api>db:GET:redis"])) == [(ROWS, NOWHERE, why)]
+    assert known.without([ROWS]) == {
+        ROWS: f"fit in api, for a client library that fit knows: {why}"
+    }
+    assert known.by_kind_only() == {}
+    # Another process of the service, with an older injector, speaks of kinds alone
+    known.hear(InjectorReport("python/0", (PointPattern.parse("api>db:*"),)), 2.0)
+    assert known.words(ROWS) == EVERY_KIND
+    assert known.by_kind_only() == {"api": ["python/0"]}
+
+
+def test_what_traffic_says_of_libraries_is_kept_noticed_and_forgotten() -> None:
+    known = heard("api>db:*", "api>library:redis")
+    known.meet({ROWS: frozenset({"psycopg2"})}, 0.0)
+    known.kept(known.unkept(), 0.0)
+    before = known.changes
+    known.meet({ROWS: frozenset({"psycopg2"})}, STALE / 2)
+    assert (known.changes, known.unkept()) == (before, {})
+    known.meet({ROWS: frozenset({"psycopg2"})}, STALE)
+    assert (known.changes, list(known.unkept())) == (before, ["api"])
+    heard("api>db:*", "api>library:redis", now=PROVED, known=known)
+    known.meet({ROWS: frozenset({"redis"})}, PROVED)  # the service has changed its client
+    assert known.words(ROWS) == EVERY_KIND
+    known.expire(PROVED + STALE + 1)
+    assert known.words(ROWS) == EVERY_KIND
+    assert "psycopg2" not in json.dumps(known.unkept())

@@ -16,6 +16,7 @@ import java.util.stream.Collectors;
 public abstract class FitModule extends InstrumentationModule implements ExperimentalInstrumentationModule {
   private static final String HTTP = "corrupt,delay,empty,error,refused,reset,status,timeout,truncated";
 
+  private final String library;
   private final TypeInstrumentation type;
   private final List<String> helpers;
 
@@ -25,6 +26,7 @@ public abstract class FitModule extends InstrumentationModule implements Experim
    */
   protected FitModule(String library, TypeInstrumentation type, String... helpers) {
     super("ldfi-fit", "ldfi-fit-" + library);
+    this.library = library;
     this.type = type;
     String within = getClass().getName().replaceAll("[^.]+$", "");
     String beside = FitModule.class.getName().replaceAll("[^.]+$", "");
@@ -41,7 +43,7 @@ public abstract class FitModule extends InstrumentationModule implements Experim
       return Collections.emptyList();
     }
     String kind = kind();
-    return Collections.singletonList(kind.isEmpty() ? type : new Noted(type, kind, words()));
+    return Collections.singletonList(kind.isEmpty() ? type : new Noted(type, kind, words(), library()));
   }
 
   /** The kind of point that its calls are, as names have it; empty for what makes no calls. */
@@ -52,6 +54,11 @@ public abstract class FitModule extends InstrumentationModule implements Experim
   /** The words of the kinds of fault that its calls can have, in their order and between commas. */
   protected String words() {
     return HTTP;
+  }
+
+  /** The library as the agent names the scope of its spans, with nothing of its version but the first number. */
+  protected String library() {
+    return library;
   }
 
   @Override

@@ -10,11 +10,13 @@ final class Noted implements TypeInstrumentation {
   private final TypeInstrumentation type;
   private final String kind;
   private final String words;
+  private final String library;
 
-  Noted(TypeInstrumentation type, String kind, String words) {
+  Noted(TypeInstrumentation type, String kind, String words, String library) {
     this.type = type;
     this.kind = kind;
     this.words = words;
+    this.library = library;
   }
 
   @Override
@@ -28,7 +30,7 @@ final class Noted implements TypeInstrumentation {
     return loaded -> {
       boolean found = matcher.matches(loaded);
       if (found && !loaded.isAbstract()) { // interfaces are
-        Reach.noted(kind, words);
+        Reach.noted(kind, words, library);
       }
       return found;
     };

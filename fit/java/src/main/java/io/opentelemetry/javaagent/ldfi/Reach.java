@@ -24,6 +24,9 @@ public final class Reach implements AgentListener {
   /** The name of the span, and of its attribute. */
   static final String NAME = "fit.reach";
 
+  /** What its own spans are of: whoever reports libraries reports it. */
+  private static final String OWN = "fit";
+
   static final String VERSION = "0.2.0";
 
   private static final AttributeKey<String> SAID = stringKey(NAME);
@@ -33,11 +36,14 @@ public final class Reach implements AgentListener {
   /** What is behind the caller's name: "http|delay,refused" for all points by HTTP. */
   private static final Set<String> REACHED = ConcurrentHashMap.newKeySet();
 
+  /** The libraries whose calls these are, by the names in the scopes of the agent's spans. */
+  private static final Set<String> LIBRARIES = ConcurrentHashMap.newKeySet();
+
   private static final Semaphore MORE = new Semaphore(0);
 
-  /** Notes that points of a kind can be made to fail, in ways of these words, between commas. */
-  static void noted(String kind, String words) {
-    if (REACHED.add(kind + "|" + words)) {
+  /** Notes that a library's points, of a kind, can be made to fail, in ways of these words, between commas. */
+  static void noted(String kind, String words, String library) {
+    if (REACHED.add(kind + "|" + words) | LIBRARIES.add(library)) {
       MORE.release();
     }
   }
@@ -72,17 +78,23 @@ public final class Reach implements AgentListener {
     }
     Span span = tracer.spanBuilder(NAME).setParent(Context.root()).startSpan();
     if (span instanceof ReadableSpan) {
-      span.setAttribute(SAID, said(Gate.named((ReadableSpan) span), REACHED));
+      span.setAttribute(SAID, said(Gate.named((ReadableSpan) span), REACHED, LIBRARIES));
     }
     span.end();
   }
 
   /** The report of a service, as docs/failure-context.md has it. */
-  static String said(String service, Set<String> reached) {
+  static String said(String service, Set<String> reached, Set<String> libraries) {
     StringBuilder said = new StringBuilder("1 java/").append(VERSION);
     for (String each : new TreeSet<>(reached)) {
       int bar = each.indexOf('|');
       said.append(' ').append(Points.all(service, each.substring(0, bar))).append(each.substring(bar));
+    }
+    String all = Points.all(service, "library");
+    Set<String> held = new TreeSet<>(libraries);
+    held.add(OWN);
+    for (String library : held) {
+      said.append(' ').append(all, 0, all.length() - 1).append(library);
     }
     return said.toString();
   }

@@ -27,6 +27,11 @@ public final class GrpcModule extends FitModule {
   }
 
   @Override
+  protected String library() {
+    return "grpc-1";
+  }
+
+  @Override
   protected String kind() {
     return "rpc";
   }

@@ -20,6 +20,11 @@ public final class JedisModule extends FitModule {
   }
 
   @Override
+  protected String library() {
+    return "jedis-4";
+  }
+
+  @Override
   protected String kind() {
     return "db";
   }

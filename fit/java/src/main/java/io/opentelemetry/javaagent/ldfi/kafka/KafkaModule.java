@@ -28,6 +28,11 @@ public final class KafkaModule extends FitModule {
   }
 
   @Override
+  protected String library() {
+    return "kafka-clients-0";
+  }
+
+  @Override
   protected String kind() {
     return "message";
   }

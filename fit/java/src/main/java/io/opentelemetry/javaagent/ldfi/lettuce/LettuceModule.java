@@ -25,6 +25,11 @@ public final class LettuceModule extends FitModule {
   }
 
   @Override
+  protected String library() {
+    return "lettuce-5";
+  }
+
+  @Override
   protected String kind() {
     return "db";
   }

@@ -21,6 +21,11 @@ public final class OkHttpModule extends FitModule {
   }
 
   @Override
+  protected String library() {
+    return "okhttp-3";
+  }
+
+  @Override
   protected String kind() {
     return "http";
   }

@@ -34,6 +34,11 @@ public final class R2dbcModule extends FitModule {
   }
 
   @Override
+  protected String library() {
+    return "r2dbc-1";
+  }
+
+  @Override
   protected String kind() {
     return "db";
   }

@@ -22,6 +22,11 @@ public final class ReactorNettyModule extends FitModule {
   }
 
   @Override
+  protected String library() {
+    return "reactor-netty-1";
+  }
+
+  @Override
   protected String kind() {
     return "http";
   }
