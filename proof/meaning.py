@@ -25,7 +25,9 @@ class Meaning:
     out), ``alpha`` (the chance of a false verdict, of either sort), ``rules``, ``samples`` (treated
     requests that counted). None where nothing says it. ``unjudged``: how many experiments decided
     and do not say by what. ``presumed``: the share of the sets that are presumed safe and are not,
-    which it exceeds with a chance of 5 %; None where more faults are not taken never to help."""
+    which it exceeds with a chance of 5 %; None where more faults are not taken never to help.
+    ``unseen``: the share of calls somewhere that cannot be seen, at most (95 %); None where nothing
+    is said of it. ``gaps``: where that is, in words."""
 
     delta: float | None
     alpha: float | None
@@ -33,6 +35,8 @@ class Meaning:
     samples: int | None
     unjudged: int
     presumed: float | None
+    unseen: float | None = None
+    gaps: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, certificate: dict[str, Any], records: Sequence[AnyRecord]) -> Meaning:
@@ -56,6 +60,8 @@ class Meaning:
             samples=min((each.arms.treated for each in survived), default=None),
             unjudged=decided - len(judged),
             presumed=bound if certificate["axioms"]["monotone"] else None,
+            unseen=_unseen(certificate.get("unseen")),
+            gaps=tuple(map(_gap, (certificate.get("unseen") or {}).get("gaps", ()))),
         )
 
     def words(self) -> Iterator[str]:
@@ -73,6 +79,8 @@ class Meaning:
         if self.presumed is not None:
             share = f"{100 * self.presumed:.2g} %" if self.presumed < 1 else "any share"
             yield f"{share} of the sets presumed safe may not be, by re-checks (at 95 %)"
+        if self.gaps:
+            yield f"cannot see: {', '.join(self.gaps)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +91,7 @@ class Required:
     alpha: float | None = None
     rule: str | None = None
     presumed: float | None = None
+    unseen: float | None = None
 
 
 def lacking(meaning: Meaning, required: Required) -> Iterator[str]:
@@ -97,6 +106,11 @@ def lacking(meaning: Meaning, required: Required) -> Iterator[str]:
     ):
         if most is not None and found is not None and found > most:
             yield f"its {name} is {found:.4g}, and {most:g} is asked for"
+    if required.unseen is not None and meaning.unseen is None:
+        yield "it does not say what share of calls cannot be seen"
+    elif required.unseen is not None and (meaning.unseen or 0.0) > required.unseen:
+        share = f"up to {meaning.unseen:.4g} of calls cannot be seen"
+        yield f"{share}, and {required.unseen:g} is asked for: {', '.join(meaning.gaps)}"
     if required.rule is not None:
         others = [each for each in meaning.rules if each != RULES[required.rule]]
         yield from (f"verdicts are by the rule {each}" for each in _called(others))
@@ -124,6 +138,19 @@ def _at_most(failed: int, tried: int, share: float) -> float:
         term *= (tried - each + 1) / each * share / (1 - share)
         total += term
     return total
+
+
+def _unseen(said: dict[str, Any] | None) -> float | None:
+    """Work out the share that cannot be seen at most; None where nothing is said of it."""
+    if said is None:
+        return None
+    bounds = (upper_bound(each["calls"], each["arrivals"]) for each in said["gaps"])
+    return max(bounds, default=0.0)
+
+
+def _gap(said: dict[str, Any]) -> str:
+    where = f" at {said['at']}" if said["at"] else ""
+    return f"{said['calls']} of {said['arrivals']} of {said['service']}{where} ({said['why']})"
 
 
 def _alpha(record: RunRecord) -> float:

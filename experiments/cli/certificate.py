@@ -144,6 +144,10 @@ def check(
         float | None,
         typer.Option(help="The largest share of sets presumed safe that may not be, at 95 %."),
     ] = None,
+    unseen: Annotated[
+        float | None,
+        typer.Option(help="The largest share of calls that may not be seen, at 95 %."),
+    ] = None,
     key: Keys = None,
     as_json: AsJson = False,
 ) -> None:
@@ -162,7 +166,7 @@ def check(
         max_size,
         tuple(classes or ()),
         tuple(protected or ()),
-        Required(delta, alpha, rule, presumed),
+        Required(delta, alpha, rule, presumed, unseen),
         tuple(key or ()),
     )
     verdicts = check_all(file, asked)

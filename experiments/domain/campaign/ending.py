@@ -49,6 +49,7 @@ class LeftOpen:
     ``why``: of how many minimal hypotheses nothing is known for this reason. ``named``: some of
     them. ``silent``: points that were set aside, for nothing ever fired there. ``unreached``:
     points and faults that have no injector otherwise, and were not tried, with what to install.
+    ``unseen``: what cannot be seen, where that is more than was asked for.
     """
 
     request_class: str
@@ -56,6 +57,7 @@ class LeftOpen:
     named: tuple[tuple[str, ...], ...] = ()
     silent: tuple[str, ...] = ()
     unreached: Mapping[str, str] = field(default_factory=dict)
+    unseen: str = ""
 
     @property
     def count(self) -> int:
@@ -67,7 +69,7 @@ class LeftOpen:
         """Say it to people."""
         said = _hypotheses(self.why) if self.why else ""
         silent = f"nothing ever fired at {_some(self.silent)}" if self.silent else ""
-        return "; ".join(filter(None, (said, silent, _unreached(self.unreached))))
+        return "; ".join(filter(None, (said, silent, _unreached(self.unreached), self.unseen)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ class Ending:
             f"nothing ever fired at {_some(silent)}, which was not tried again" if silent else "",
             _unreached({each: unreached[each] for each in sorted(unreached)}),
             f"held since their lineage changed: {_some(self.held)}" if self.held else "",
+            *(f"{each.request_class}: {each.unseen}" for each in self.left if each.unseen),
         )
         return f"{_HEADS[self.kind]}: {'; '.join(filter(None, parts)) or 'nothing was tried'}"
 
@@ -107,6 +110,7 @@ class Ending:
                     "named": [list(faults) for faults in each.named],
                     "silent": list(each.silent),
                     "unreached": dict(each.unreached),
+                    **({"unseen": each.unseen} if each.unseen else {}),
                     "words": each.words,
                 }
                 for each in self.left
@@ -126,6 +130,7 @@ class Ending:
                 tuple(map(tuple, each["named"])),
                 tuple(each["silent"]),
                 dict(each.get("unreached", {})),
+                each.get("unseen", ""),
             )
             for each in data["left"]
         )
@@ -192,7 +197,8 @@ def left_open(exploration: Exploration, trials: Trials) -> LeftOpen | None:
     silent = tuple(trials.silent(name))
     told = exploration.knowledge.fold.unreached()
     unreached = {each: text for each, text in told.items() if each not in silent}
-    if not found.why and not silent and not unreached:
+    unseen = _unseen(exploration)
+    if not found.why and not silent and not unreached and not unseen:
         return None
     named = sorted(map(sorted, found.why), key=lambda faults: (len(faults), faults))
     return LeftOpen(
@@ -201,7 +207,15 @@ def left_open(exploration: Exploration, trials: Trials) -> LeftOpen | None:
         named=tuple(map(tuple, named[:NAMED])),
         silent=silent,
         unreached=unreached,
+        unseen=unseen,
     )
+
+
+def _unseen(exploration: Exploration) -> str:
+    """Say what cannot be seen, where that is more than somebody asked for."""
+    knowledge = exploration.knowledge
+    figure, bound = knowledge.traffic.unseen, knowledge.settings.unseen
+    return f"{figure.line} ({bound:g} is asked for)" if figure.above(bound) else ""
 
 
 def ending_of(

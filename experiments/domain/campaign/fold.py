@@ -17,7 +17,7 @@ from ldfi.experiments.domain.campaign.lesson import INTERFERENCES, Hypothesis, L
 from ldfi.experiments.domain.campaign.surroundings import Surroundings
 from ldfi.experiments.domain.campaign.unproven import Unproven, token
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.domain.traffic.injectors import lacking, to_install
+from ldfi.experiments.domain.traffic.injectors import NO_CONTEXT, lacking, to_install
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.fit.context import room
 from ldfi.kinds import FaultKind
@@ -135,14 +135,17 @@ class Fold:
             faults = self.kinds.at(point)
             without = [each for each in faults if each in self._unreached]
             named = [point] if without == faults else without
-            told |= dict.fromkeys(named, to_install(point)) if without else {}
+            told |= dict.fromkeys(named, self._lacks(point)) if without else {}
         return told
 
     def set_aside(self, faults: Iterable[str]) -> None:
         """Never propose these: they have no injector."""
-        told = {fault: to_install(fault.partition("@")[2]) for fault in faults}
+        told = {fault: self._lacks(fault.partition("@")[2]) for fault in faults}
         self._unreached |= told.keys()
         self.explorer.protect(told)
+
+    def _lacks(self, point: str) -> str:
+        return NO_CONTEXT if point in self.around.taken_in else to_install(point)
 
     def errors(self, domain: str) -> frozenset[str]:
         """Return the errors of which a domain consists."""

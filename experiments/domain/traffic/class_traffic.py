@@ -18,6 +18,7 @@ from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.spells import Spells
 from ldfi.experiments.domain.traffic.suspected import Suspected
 from ldfi.experiments.domain.traffic.topology import Topology
+from ldfi.experiments.domain.traffic.unseen import NOTHING, Unseen
 from ldfi.lineage.blame import FailureRecord
 from ldfi.lineage.classes import CONSISTENT
 from ldfi.lineage.evidence import in_order
@@ -141,6 +142,11 @@ class Traffic:
         default_factory=lambda: deque(maxlen=STEADY_OUTCOMES)
     )
     """When an outcome came to be known (Unix seconds), and whether it was good."""
+    unseen: Unseen = field(default=NOTHING, compare=False)
+    """What cannot be seen of its requests, as of the last look."""
+    taken_in: Faults = frozenset()
+    """Points whose calls run in traces of their own, and a person has said that they are of these
+    requests."""
 
     @classmethod
     def of(cls, shapes: Iterable[Shape], topology: Topology, since: float, until: float) -> Traffic:
@@ -193,6 +199,8 @@ class Traffic:
             self.spells.copy(),
             self._newest.copy(),
             self._recent.copy(),
+            self.unseen,
+            self.taken_in,
         )
 
     def frequent(self) -> Iterator[tuple[Faults, Faults, str]]:
@@ -359,6 +367,8 @@ class Traffic:
             "aside": [[*each, count] for each, count in self._aside.items()],
             "topology": self.topology.to_json(points),
             "suspected": self.suspected.to_json(points),
+            **({"unseen": self.unseen.to_json()} if self.unseen.gaps else {}),
+            **({"taken_in": sorted(self.taken_in)} if self.taken_in else {}),
             "points": points.names,
         }
 
@@ -374,6 +384,8 @@ class Traffic:
             data["good"],
             Topology.from_json(data["topology"], points),
             Suspected.from_json(data.get("suspected", ()), points),
+            unseen=Unseen.from_json(data.get("unseen")),
+            taken_in=frozenset(data.get("taken_in", ())),
         )
         times = data.get("recent_at") or [0.0] * len(data["recent"])  # once nobody noted when
         traffic._recent.extend(

@@ -42,6 +42,12 @@ MOST_PATTERNS: Final = 256
 MOST_PROVED: Final = 1_000
 """Callers, and of one caller patterns and points, that are remembered."""
 
+NO_CONTEXT: Final = (
+    "nothing until the context is passed on to what makes this call, which runs in a trace of its"
+    " own"
+)
+"""What has to be installed for a call that has no context."""
+
 EVERY_KIND: Final = frozenset({"*"})
 """In the place of words of kinds: every kind that such a point can have."""
 
