@@ -79,6 +79,10 @@ class Status(BaseModel):
         description="Who says how a request went: devices, or, where none report, its root span."
     )
     dropped: dict[str, int]
+    silent: list[str] = Field(
+        [],
+        description="Services whose injectors report, and of which no trace tells.",
+    )
     not_signed: str | None = Field(
         description="Why the runs on record are not signed any more; null where they are, or this"
         " process has no key."
@@ -158,6 +162,7 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
         went_well=engine.went_well,
         outcomes_from=engine.outcomes_from,
         dropped=engine.drops(),
+        silent=engine.silent(),
         not_signed=not_signed or None,
         decoding=machine_code.way(),
     )

@@ -32,7 +32,7 @@ from ldfi.experiments.domain.traffic.cut import cut_of
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.observation import Join, Observation, Outcome
 from ldfi.experiments.domain.traffic.root_outcome import root_outcome
-from ldfi.experiments.domain.traffic.sightings import Event, Figures, Sightings
+from ldfi.experiments.domain.traffic.sightings import HOLES, Event, Figures, Sightings
 from ldfi.experiments.domain.traffic.vitals import Signs, Vitals
 from ldfi.experiments.domain.traffic.waiting import Waiting
 from ldfi.experiments.store import Database, classes, injectors, loose
@@ -57,8 +57,6 @@ and others wait for the loop. Where more are whole the next tick comes at once."
 AT_ONCE = Waiting.of(0.4)
 LOOK_SECONDS = 2.0
 """How often each class is told what cannot be seen of it."""
-HOLES = frozenset({"trace_incomplete", "trace_unanswered", "trace_short_of_calls"})
-"""Why traces are no evidence of which the request is there."""
 LOOKED_AT_OPEN = 300
 """Traces that are looked at before they are whole, when somebody asks who ails."""
 
@@ -201,6 +199,10 @@ class Engine:
         """Take a call whose request is not known, from an ingest worker."""
         self.sightings.take_event(event)
 
+    def receive_hole(self, service: str, features: Features) -> None:
+        """Take a request of which less came than its trace announced, from an ingest worker."""
+        self.sightings.take_hole(features, service)
+
     def look(self) -> Figures:
         """Tell each class what cannot be seen of it, as of now; return all that is known."""
         figures = self.sightings.figures(self.said)
@@ -218,6 +220,15 @@ class Engine:
         with self._db.change(now, who) as change:
             self.said = loose.say(change, point, belong)
         self.look()
+
+    def silent(self) -> list[str]:
+        """List the services whose injectors report and of which no trace tells, where there are
+        traces of others."""
+        known = {*self.sightings.seen}
+        for each in self.catalogue.classes.values():
+            known |= {each.service, *each.traffic.topology.callees.values()}
+        reported = self.scheduler.state.injectors.reports()
+        return [each for each in reported if each not in known]
 
     def _class_named(self, features: Features, service: str) -> str | None:
         known = self.catalogue.class_of(features, service)

@@ -1,8 +1,8 @@
 """Programs of which one needed call is lost to sight: what they export, by language and way.
 
-Each serves ``GET /`` at ``front``, which calls ``ads`` (seen, optional) and needs ``stock``, perhaps
-behind ``mid``. A *way* says what becomes of the needed call's spans; ``seen`` is the same program
-with nothing lost. Languages differ in what their instrumentations write.
+Each serves ``GET /`` at ``front``, which calls ``ads`` (seen, optional) and needs ``stock``,
+perhaps behind ``mid``. A *way* says what becomes of the needed call's spans; ``seen`` is the same
+program with nothing lost. Languages differ in what their instrumentations write.
 """
 
 from __future__ import annotations

@@ -61,6 +61,8 @@ ALL: Final = 0.99
 ELSEWHERE: Final = (-7.43, -4.19, -2.61, -1.37, 1.37, 2.61, 4.19, 7.43)
 """Lengths of a request by which a call is moved, to see what chance does. No multiples of each
 other: traffic may have a beat."""
+HOLES: Final = frozenset({"trace_incomplete", "trace_unanswered", "trace_short_of_calls"})
+"""Why traces are no evidence of which the request is there (:func:`lineage.unusable`)."""
 OVERLAPPING: Final = 100
 """Requests going on at once that are looked at for one call."""
 
@@ -205,6 +207,8 @@ class Sightings:
     def __init__(self, class_of: Callable[[Features, str], str | None]) -> None:
         self.serving: set[str] = set()
         """Services that were seen to serve requests."""
+        self.seen: set[str] = set()
+        """Services of which some trace has told."""
         self._class_of = class_of
         self._ways: dict[int, _Way] = {}
         self._requests: deque[_Request] = deque()
@@ -223,11 +227,11 @@ class Sightings:
         self._changed += 1
         start, end = lineage.start, lineage.start + round(lineage.duration * 1e9)
         self.serving.update(lineage.callees.values())
-        if lineage.loose and lineage.service in self.serving:
-            at = lineage.callees.get(lineage.loose) or Point.parse(lineage.loose).peer
-            event = Event("loose", lineage.service, at, lineage.loose, start, end)
+        self.seen.add(lineage.service)
+        if (event := loose_of(lineage)) is not None:
             self.take_event(event)
-            return
+            if lineage.service in self.serving:
+                return  # else it may be where requests begin, in a browser say
         way = self._way(lineage)
         inner = _at_work(lineage, self._wanted & way.services) if self._wanted else {}
         self._requests.append(_Request(start, end, way, inner))
@@ -277,6 +281,7 @@ class Sightings:
                 self._ways.clear()
             known = self._ways[id(lineage.callees)] = _way_of(lineage)
             self.serving |= known.services
+            self.seen.update(span.operation.service for span in lineage.trace.spans)
         return known
 
     def _settle(self) -> None:
@@ -379,6 +384,15 @@ class Proposal:
     belongs: Belongs
     classes: tuple[str, ...]
     said: bool | None
+
+
+def loose_of(lineage: Lineage) -> Event | None:
+    """Return a call in a trace of its own as an event; None for anything else."""
+    if not lineage.loose:
+        return None
+    at = lineage.callees.get(lineage.loose) or Point.parse(lineage.loose).peer
+    end = lineage.start + round(lineage.duration * 1e9)
+    return Event("loose", lineage.service, at, lineage.loose, lineage.start, end)
 
 
 def arrival_of(lineage: Lineage) -> Event | None:
