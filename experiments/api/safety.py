@@ -83,6 +83,11 @@ class Status(BaseModel):
         [],
         description="Services whose injectors report, and of which no trace tells.",
     )
+    bare: dict[str, dict[str, int]] = Field(
+        {},
+        description="By service and library, calls at injection points that ran in no trace at"
+        " all: so many at least, as injectors say.",
+    )
     not_signed: str | None = Field(
         description="Why the runs on record are not signed any more; null where they are, or this"
         " process has no key."
@@ -163,6 +168,7 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
         outcomes_from=engine.outcomes_from,
         dropped=engine.drops(),
         silent=engine.silent(),
+        bare=engine.bare(),
         not_signed=not_signed or None,
         decoding=machine_code.way(),
     )

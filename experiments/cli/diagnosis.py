@@ -104,6 +104,13 @@ def of_status(status: Mapping[str, Any]) -> Iterator[Checkup]:
     if silent := status.get("silent"):
         said = f"{', '.join(silent[:NAMED])}: injectors report, and no trace tells of any request"
         yield Checkup("sampling", False, said, _UNSAMPLED)
+    for service, libraries in status.get("bare", {}).items():
+        counts = ", ".join(f"{count:,} or more by {each}" for each, count in libraries.items())
+        advice = (
+            "background work has none; where requests make these calls, instrument the library,"
+            " and pass the context on to the thread, pool or queue that makes them"
+        )
+        yield Checkup("calls", None, f"{service}: {counts} ran in no trace at all", advice)
     if status.get("not_signed"):
         advice = "nothing is signed until a backup is restored, or `ldfi certificate adopt`"
         yield Checkup("signatures", False, status["not_signed"], advice)

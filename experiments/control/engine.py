@@ -230,6 +230,19 @@ class Engine:
         reported = self.scheduler.state.injectors.reports()
         return [each for each in reported if each not in known]
 
+    def bare(self) -> dict[str, dict[str, int]]:
+        """List by service and library how many calls at least have run in no trace at all, as
+        injectors say."""
+        found: dict[str, dict[str, int]] = {}
+        for service, told in self.scheduler.state.injectors.reports().items():
+            for pattern in (each for patterns in told.values() for each in patterns):
+                kind, _, rest = pattern.partition(">")[2].removesuffix("|none").partition(":")
+                library, _, count = rest.rpartition(":")
+                if kind == "bare" and library and count.isdecimal():
+                    known = found.setdefault(service, {})
+                    known[library] = max(int(count[:9]), known.get(library, 0))
+        return found
+
     def _class_named(self, features: Features, service: str) -> str | None:
         known = self.catalogue.class_of(features, service)
         return None if known is None else known.name

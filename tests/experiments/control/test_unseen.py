@@ -208,3 +208,11 @@ def test_a_campaign_with_a_bound_does_not_end_complete() -> None:
         assert campaign.ending is not None
         assert campaign.ending.kind == "open"
         assert "7.1 % of arrivals there (0.01 is asked for)" in campaign.reason
+
+
+def test_calls_that_ran_in_no_trace_are_told_by_service_and_library(db: Database) -> None:
+    engine = watched(db)
+    for count in (1, 10, 100):
+        engine.receive_report(f"1 python/0.2.0 api>db:* api>bare:redis:{count}|none", 3.0)
+    engine.receive_report("1 python/0.2.0 x>bare:y|none x>bare:z:many|none x>unknown:q|none", 3.0)
+    assert engine.bare() == {"api": {"redis": 100}}
