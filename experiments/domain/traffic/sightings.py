@@ -39,11 +39,11 @@ from ldfi.lineage.span import Span
 Belongs = Literal["theirs", "unclear", "apart"]
 """Whether calls are of the requests that they run within."""
 
-MOST: Final = 20_000
+MOST: Final = 4_000
 """Requests that are held; the older half is counted when there are more."""
-MOST_EVENTS: Final = 2_000
+MOST_EVENTS: Final = 1_000
 """Calls of one name that are held."""
-MOST_NAMES: Final = 500
+MOST_NAMES: Final = 200
 """Names of such calls that are told apart."""
 GENERATION: Final = 1_800_000_000_000
 """Nanoseconds after which counts are put aside, and those put aside before are forgotten."""
@@ -107,6 +107,8 @@ class _Way(NamedTuple):
     arrivals: Counter[str]
     """By service and by address, how many calls reached it."""
     calls: int
+    arrives: str
+    """By what name such a request counts as an arrival; empty: it came from outside."""
 
 
 class _Request(NamedTuple):
@@ -235,9 +237,10 @@ class Sightings:
         way = self._way(lineage)
         inner = _at_work(lineage, self._wanted & way.services) if self._wanted else {}
         self._requests.append(_Request(start, end, way, inner))
-        if not reported and (arrival := arrival_of(lineage)) is not None:
-            self._roots[lineage.trace_id] = arrival
-            if len(self._roots) > MOST_EVENTS:
+        if not reported and way.arrives:
+            at = lineage.service
+            self._roots[lineage.trace_id] = Event("arrival", at, at, way.arrives, start, end)
+            if len(self._roots) > MOST:
                 self._roots.popitem(last=False)
         if len(self._requests) > MOST:
             self._settle()
@@ -309,10 +312,12 @@ class Sightings:
         for event in (*events, *self._roots.values()):
             if event.start <= until:
                 by_name.setdefault(event.name, []).append(event)
+        prepared: dict[tuple[Why, str], _Able] = {}
         for each, found in by_name.items():
-            able = [request for request in self._requests if _may_make(request.way, each)]
-            if able:
-                counts.tallies[each] = _tallied(each, found, able, names, until)
+            if each[:2] not in prepared:
+                prepared[each[:2]] = _Able(each, self._requests)
+            if prepared[each[:2]].requests:
+                counts.tallies[each] = _tallied(found, prepared[each[:2]], names, until)
         return counts
 
 
@@ -397,16 +402,21 @@ def loose_of(lineage: Lineage) -> Event | None:
 
 def arrival_of(lineage: Lineage) -> Event | None:
     """Return a request as an event, if it need not have come from outside."""
+    point = _arrives(lineage)
+    end = lineage.start + round(lineage.duration * 1e9)
+    at = lineage.service
+    return Event("arrival", at, at, point, lineage.start, end) if point else None
+
+
+def _arrives(lineage: Lineage) -> str:
+    """Name a request as an arrival; empty where an edge tells of it, it is a probe, or no request
+    at all."""
     known = {span.span_id for span in lineage.trace.spans}
     root = next((s for s in lineage.trace.spans if _begins(s, known, lineage.service)), None)
     if root is None or root.operation.edge:
-        return None
-    what = root.operation
-    if any(map(_PROBE.search, (what.route, what.name, lineage.features.get("path", "")))):
-        return None
-    end = lineage.start + round(lineage.duration * 1e9)
-    point = arrival_point("unknown", what)
-    return Event("arrival", lineage.service, lineage.service, point, lineage.start, end)
+        return ""
+    said = root.operation.route, root.operation.name, lineage.features.get("path", "")
+    return "" if any(map(_PROBE.search, said)) else arrival_point("unknown", root.operation)
 
 
 def _begins(span: Span, known: Container[str], service: str) -> bool:
@@ -426,7 +436,7 @@ def _way_of(lineage: Lineage) -> _Way:
             arrivals[to] += 1
     return _Way(
         *(lineage.callees, lineage.service, lineage.features, frozenset(serving)),
-        *(lineage.parentless, arrivals, calls),
+        *(lineage.parentless, arrivals, calls, _arrives(lineage)),
     )
 
 
@@ -448,52 +458,73 @@ def _may_make(way: _Way, name: _Name) -> bool:
     return (name.service in way.services) if name.why == "loose" else (name.service != way.service)
 
 
+class _Able:
+    """Requests that may make some calls, by when they, or the service that makes them, were at
+    work."""
+
+    def __init__(self, name: _Name, requests: Iterable[_Request]) -> None:
+        of = name.service if name.why == "loose" else ""
+        found = ((*each.when(of), each) for each in requests if _may_make(each.way, name))
+        self.requests = sorted(found, key=lambda each: each[:2])
+        self._starts = [start for start, _, _ in self.requests]
+        self._latest = list(accumulate((end for _, end, _ in self.requests), max))
+        self.usual = median(e - s for s, e, _ in self.requests) if self.requests else 0
+        self._ways = Counter[int]()
+
+    def around(self, event: Event) -> Iterator[tuple[int, int, _Request]]:
+        """List the requests that a call runs within, the one that began last first."""
+        place = bisect_right(self._starts, event.start) - 1
+        for at in range(place, max(-1, place - OVERLAPPING), -1):
+            if self._latest[at] < event.end:
+                return
+            if self.requests[at][1] >= event.end:
+                yield self.requests[at]
+
+    def of_class(self, classes: Mapping[int, str | None], until: int) -> Iterator[tuple[str, int]]:
+        """Count by class those that began until then. ``until`` is the same each time."""
+        if not self._ways:
+            self._ways.update(id(each.way) for _, _, each in self.requests if each.start <= until)
+        counts = Counter[str]()
+        for way, many in self._ways.items():
+            name = classes.get(way)
+            if name is not None:
+                counts[name] += many
+        yield from counts.items()
+
+    def holds(self, start: int, end: int) -> bool | None:
+        """Tell whether some request goes on from one time to another; None where nobody knows, for
+        it is before the first or after the last."""
+        if start < self._starts[0] or end > self._latest[-1]:
+            return None
+        return end <= self._latest[bisect_right(self._starts, start) - 1]
+
+
 def _tallied(
-    name: _Name,
-    events: Sequence[Event],
-    requests: Iterable[_Request],
-    classes: Mapping[int, str | None],
-    until: int,
+    events: Sequence[Event], able: _Able, classes: Mapping[int, str | None], until: int
 ) -> _Tally:
     """Hold calls of one name against the requests that may make them. ``classes``: by the identity
     of their ways; of those that began ``until`` then is told how many they have within."""
-    of = name.service if name.why == "loose" else ""
-    able = sorted(((*each.when(of), each) for each in requests), key=lambda each: each[:2])
-    starts = [start for start, _, _ in able]
-    latest = list(accumulate((end for _, end, _ in able), max))
-    usual = median(end - start for start, end, _ in able)
-    within, tally = Counter[int](), _Tally(events=len(events))
+    within, made = Counter[int](), dict[int, _Request]()
+    tally = _Tally(events=len(events))
     for event in events:
-        around = list(_around(event, able, starts, latest))
+        around = list(able.around(event))
         tally.inside += bool(around)
-        within.update(id(each) for _, _, each in around)
-        length = max((end - start for start, end, _ in around), default=usual)
+        for _, _, each in around:
+            within[id(each)] += 1
+            made[id(each)] = each
+        length = max((end - start for start, end, _ in around), default=able.usual)
         for times in ELSEWHERE:
             moved = round(times * max(length, event.end - event.start, 1))
-            start, end = event.start + moved, event.end + moved
-            if starts[0] <= start and end <= latest[-1]:
-                tally.tries += 1
-                tally.hits += end <= latest[bisect_right(starts, start) - 1]
-    for _, _, each in able:
-        found = classes.get(id(each.way)) if each.start <= until else None
-        if found is not None:
-            tally.within.setdefault(found, Counter())[within[id(each)]] += 1
+            hit = able.holds(event.start + moved, event.end + moved)
+            tally.tries += hit is not None
+            tally.hits += hit is True
+    tally.within = {name: Counter({0: many}) for name, many in able.of_class(classes, until)}
+    for each in made.values():
+        name = classes.get(id(each.way)) if each.start <= until else None
+        if name is not None:
+            tally.within[name][0] -= 1
+            tally.within[name][within[id(each)]] += 1
     return tally
-
-
-def _around(
-    event: Event,
-    able: Sequence[tuple[int, int, _Request]],
-    starts: Sequence[int],
-    latest: Sequence[int],
-) -> Iterator[tuple[int, int, _Request]]:
-    """List the requests that a call runs within, the one that began last first."""
-    place = bisect_right(starts, event.start) - 1
-    for at in range(place, max(-1, place - OVERLAPPING), -1):
-        if latest[at] < event.end:
-            return
-        if able[at][1] >= event.end:
-            yield able[at]
 
 
 def _at_least(found: int, tried: int, chance: float) -> float:

@@ -80,7 +80,10 @@ class Gap:
             own = "traces of their own" if self.calls != 1 else "a trace of its own"
             return f"{many} of {self.service} at {self.at} {run} in {own},"
         if self.why == "arrival":
-            return f"{many} at {self.at} {come} while they run and no recorded call explains it,"
+            them = "it" if self.calls == 1 else "them"
+            return (
+                f"{many} at {self.at} {come} while they run, and no recorded call explains {them},"
+            )
         if self.why == "parentless":
             return f"spans of {self.service} name no parents in {many},"
         return f"{many} of {self.service} announced more than came,"

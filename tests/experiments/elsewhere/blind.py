@@ -22,6 +22,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from urllib.parse import urlsplit
+from wsgiref.simple_server import make_server
 
 import requests
 from opentelemetry import context, trace
@@ -33,7 +34,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
 from ldfi import fit
-from tests.experiments.elsewhere.shop import Answer, Quiet, Server, application, asked, make_server
+from tests.experiments.elsewhere.shop import Answer, Quiet, Server, application, asked
 
 STORE = os.environ["STORE"]
 HOST, PORT = urlsplit(STORE).hostname or "", urlsplit(STORE).port or 0
