@@ -15,7 +15,9 @@ from ldfi.experiments.analyze.words import happens
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.traffic.catalogue import KnownClass, Look
 from ldfi.experiments.domain.traffic.shown import shown_often
+from ldfi.experiments.domain.traffic.unseen import Unseen
 from ldfi.kinds import family
+from ldfi.solver import Certificate
 
 SHOWN = 12
 """Open hypotheses, and failures seen in traffic, that are spelt out."""
@@ -59,6 +61,8 @@ class Stand:
     max_size: int | None
     rechecked: int
     violated: int
+    unseen: str
+    """What cannot be seen, in words; empty: nothing that is known of, or nobody says."""
     survived_once: int | None
     """Sets that were survived in one experiment only; None on certificates from before."""
 
@@ -148,7 +152,7 @@ def stand_of(certificate: dict[str, Any], callees: dict[str, str] | None = None)
     bounds = certificate["axioms"]["bounds"] if "axioms" in certificate else certificate["bounds"]
     doubt = certificate.get("doubt") or {}
     return Stand(
-        complete=bool(certificate["open_complete"]) and not certificate["open"],
+        complete=Certificate(certificate).complete,
         findings=tuple(said_together(faults, callees) for faults in certificate["findings"]),
         presumed=tuple(
             said_together(each["faults"], callees) for each in bounds.get("presumed", ())
@@ -166,6 +170,7 @@ def stand_of(certificate: dict[str, Any], callees: dict[str, str] | None = None)
         max_size=bounds["max_size"],
         rechecked=certificate["rechecks"]["tried"],
         violated=certificate["rechecks"]["violated"],
+        unseen=Unseen.from_json(certificate.get("unseen")).line,
         survived_once=doubt.get("survived_once"),
     )
 

@@ -32,7 +32,7 @@ from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, StatusCode
 
-from ldfi.fit import attributes, marking, request, runtime
+from ldfi.fit import attributes, bare, marking, request, runtime
 from ldfi.fit.context import ENTRY, FailureContext, Injection
 from ldfi.fit.delay import hang, hang_async
 from ldfi.fit.native import native
@@ -67,7 +67,10 @@ current: Final = _reader()
 def armed() -> bool:
     """Tell whether the current request carries a context: all that is asked in one that does
     not."""
-    return ENTRY in current().get(BAGGAGE, _NOTHING)  # type: ignore[operator] # it is a dict
+    held = current()
+    if SPAN not in held:
+        bare.note()
+    return ENTRY in held.get(BAGGAGE, _NOTHING)  # type: ignore[operator] # it is a dict
 
 
 class Site(NamedTuple):

@@ -32,6 +32,7 @@ _KIND: Final = re.compile(r"[\w.-]{1,40}", re.ASCII)
 _kinds: Final[set[str]] = set()
 _libraries: Final[set[str]] = set()
 _unknown: Final[set[str]] = set()
+_bare: Final[dict[str, int]] = {}
 _more: Final = threading.Event()
 
 
@@ -55,14 +56,21 @@ def lacks(library: str) -> None:
         _more.set()
 
 
+def bare(library: str, calls: int) -> None:
+    """Note that so many calls by a library have run in no trace at all."""
+    _bare[library] = calls
+
+
 def report(service: str) -> InjectorReport:
-    """Say what can be reached here, and of which libraries; and which cannot
-    (``CALLER>unknown:LIBRARY|none``: no kind is possible there)."""
+    """Say what can be reached here, and of which libraries; which cannot
+    (``CALLER>unknown:LIBRARY|none``: no kind is possible there); and by which of them calls ran in
+    no trace (``CALLER>bare:LIBRARY:N|none``: N or more)."""
     named = [str(Point(service, kind, "*")) for kind in _readable(_kinds)]
     if named:
         held = _readable({OWN, *_libraries})
         named += [f"{Point(service, LIBRARY[:-1], library)}" for library in held]
     named += [f"{Point(service, 'unknown', library)}|none" for library in _readable(_unknown)]
+    named += [f"{Point(service, 'bare', name)}:{_bare[name]}|none" for name in sorted(_bare)]
     reaches = tuple(map(PointPattern.parse, named[:MAX_REACHES]))
     return InjectorReport(f"python/{_version()}", reaches)
 

@@ -28,7 +28,8 @@ class Meaning:
     ``unheard``, ``unheld``: how many *tolerated* do not say the last two. ``unjudged``: how many
     experiments decided and do not say by what. ``presumed``: the share of the sets that are
     presumed safe and are not, which it exceeds with a chance of 5 %; None where more faults are not
-    taken never to help."""
+    taken never to help. ``unseen``: the share of calls somewhere that cannot be seen, at most
+    (95 %); None where nothing is said of it. ``gaps``: where that is, in words."""
 
     delta: float | None
     alpha: float | None
@@ -40,6 +41,8 @@ class Meaning:
     patience: float | None = None
     unheard: int = 0
     unheld: int = 0
+    unseen: float | None = None
+    gaps: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, certificate: dict[str, Any], records: Sequence[AnyRecord]) -> Meaning:
@@ -67,6 +70,8 @@ class Meaning:
             patience=min(held, default=None),
             unheard=len(survived) - len(heard),
             unheld=len(survived) - len(held),
+            unseen=_unseen(certificate.get("unseen")),
+            gaps=tuple(map(_gap, (certificate.get("unseen") or {}).get("gaps", ()))),
         )
 
     def words(self) -> Iterator[str]:
@@ -89,6 +94,8 @@ class Meaning:
             share = f"{100 * self.presumed:.2g} %" if self.presumed < 1 else "any share"
             by = "by re-checks of single faults and of more (at 95 %)"
             yield f"{share} of the sets presumed safe may not be, {by}"
+        if self.gaps:
+            yield f"cannot see: {', '.join(self.gaps)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +108,7 @@ class Required:
     presumed: float | None = None
     heard: float | None = None
     patience: float | None = None
+    unseen: float | None = None
 
 
 def lacking(meaning: Meaning, required: Required) -> Iterator[str]:
@@ -123,6 +131,11 @@ def lacking(meaning: Meaning, required: Required) -> Iterator[str]:
             yield f"{unsaid} experiments do not say their {what}, and {least:g} is asked for"
         if least is not None and found is not None and found < least:
             yield f"its {what} is {found:.4g}, and {least:g} is asked for"
+    if required.unseen is not None and meaning.unseen is None:
+        yield "it does not say what share of calls cannot be seen"
+    elif required.unseen is not None and (meaning.unseen or 0.0) > required.unseen:
+        share = f"up to {meaning.unseen:.4g} of calls cannot be seen"
+        yield f"{share}, and {required.unseen:g} is asked for: {', '.join(meaning.gaps)}"
     if required.rule is not None:
         others = [each for each in meaning.rules if each != RULES[required.rule]]
         yield from (f"verdicts are by the rule {each}" for each in _called(others))
@@ -164,6 +177,19 @@ def _presumed(certificate: dict[str, Any]) -> float | None:
         outcomes = [run["good"] for run in tried if (len(run["injected"]) == 1) == single]
         bounds.append(upper_bound(outcomes.count(False), len(outcomes)))
     return max(bounds)
+
+
+def _unseen(said: dict[str, Any] | None) -> float | None:
+    """Work out the share that cannot be seen at most; None where nothing is said of it."""
+    if said is None:
+        return None
+    bounds = (upper_bound(each["calls"], each["arrivals"]) for each in said["gaps"])
+    return max(bounds, default=0.0)
+
+
+def _gap(said: dict[str, Any]) -> str:
+    where = f" at {said['at']}" if said["at"] else ""
+    return f"{said['calls']} of {said['arrivals']} of {said['service']}{where} ({said['why']})"
 
 
 def _alpha(record: RunRecord) -> float:

@@ -31,15 +31,18 @@ class Certificate:
     ``experiments``; ``lower_bound`` (failing, packing, total, ratio); ``doubt``, null where nothing
     is doubted (sets survived, and survived once; hypotheses that are open but for runs that are not
     firm; contradictions unsettled). ``derivation``: which run decides what
-    (:mod:`ldfi.solver.derivation`).
+    (:mod:`ldfi.solver.derivation`). ``unseen``, where whoever collected the evidence says it: what
+    cannot be seen of the requests (bound, null where nobody asks; at_most; calls; gaps).
     """
 
     data: dict[str, Any]
 
     @property
     def complete(self) -> bool:
-        """Whether no hypothesis within the bounds is open."""
-        return bool(self.data["open_complete"]) and not self.data["open"]
+        """Whether no hypothesis within the bounds is open, and no more is unseen than allowed."""
+        unseen = self.data.get("unseen") or {"bound": None}
+        blind = unseen["bound"] is not None and unseen["at_most"] > unseen["bound"]
+        return bool(self.data["open_complete"]) and not self.data["open"] and not blind
 
     @property
     def findings(self) -> tuple[tuple[str, ...], ...]:

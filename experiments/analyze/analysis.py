@@ -41,7 +41,7 @@ def analyze(
     names = learned_names(points, callees)
     if names:
         shapes = shapes.renamed(lambda run: renamed(run, names))
-    serving = {service for service, loose in collected.times if not loose}
+    serving = collected.sightings.serving
     asked = [s for s in placed(shapes) if not s.lineage.loose or s.lineage.service not in serving]
     judged = [(each, report_on(each, max_size)) for each in discover(asked, class_by)]
     return Analysis(
@@ -89,7 +89,13 @@ def _skipped(collected: Collected) -> dict[str, int]:
 def _notes(collected: Collected, shapes: Shapes) -> Iterable[str]:
     if shapes is not collected.shapes and not len(collected.shapes) and len(collected.holed):
         yield "Every trace has gaps (spans whose parents are missing): supports may be too small."
-    yield from loose_calls(collected.times)
+    yield from loose_calls(collected.sightings)
+    for service, requests in sorted((+collected.foreign).items()):
+        yield (
+            f"{counted(requests, 'request')} of {service} name a parent that is in no file: whoever"
+            " calls it exports nothing, or samples by itself. What it does besides is not known;"
+            " where it stamps traceparent …-00, set OTEL_TRACES_SAMPLER=always_on behind it."
+        )
     for service, requests in sorted(collected.rejoined.items()):
         yield (
             f"Spans of {service} name no parents in {counted(requests, 'request')}: they were put"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ldfi.experiments.analyze.outcomes import Told, read_outcomes
+from ldfi.experiments.domain.traffic.sightings import Sightings
 from ldfi.lineage.assembly import Assembler
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.lineage import learn
@@ -41,10 +42,10 @@ class Collected:
     """Spans by file, of those that were read."""
     unread: dict[str, str] = field(default_factory=dict)
     """File → why it, or the rest of it, could not be read."""
-    times: dict[tuple[str, str], list[tuple[int, int]]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
-    """Service, and call in a trace of its own (empty: a request) → when these began and ended."""
+    sightings: Sightings = field(default_factory=lambda: Sightings(lambda _, service: service))
+    """What runs within what, by the service that requests enter."""
+    foreign: Counter[str] = field(default_factory=Counter)
+    """Service → requests there that name a parent which is nowhere."""
     rejoined: Counter[str] = field(default_factory=Counter)
     """Service → requests in which its spans had lost their parents, and got them back."""
     parentless: Counter[str] = field(default_factory=Counter)
@@ -95,6 +96,17 @@ def collect(paths: Iterable[Path], progress: Progress | None = None) -> Collecte
     return result
 
 
+def _names_a_stranger(trace: Trace) -> bool:
+    """Tell whether the outermost span of a request names a parent that has not come."""
+    if isinstance(trace.spans, Packed):
+        return False
+    known = {span.span_id for span in trace.spans}
+    outermost = [span for span in trace.spans if span.parent_id not in known]
+    return (
+        len(outermost) == 1 and outermost[0].parent_id is not None and outermost[0].operation.serves
+    )
+
+
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
@@ -138,9 +150,8 @@ def _learn(traces: Iterable[Trace], result: Collected, told: dict[str, Told]) ->
         if run.is_report:
             result.skipped["request that exports telemetry"] += not run.reach
             continue
-        times = result.times[run.service, run.loose]
-        if len(times) < OPEN_TRACES:
-            times.append((run.start, run.start + round(run.duration * 1e9)))
+        result.sightings.take(run, reported=run.trace_id in told)
+        result.foreign[run.service] += _names_a_stranger(trace)
         result.rejoined.update(run.rejoined)
         result.parentless.update(run.parentless)
         result.note(trace)

@@ -1,45 +1,46 @@
-"""Calls in traces of their own, of services that serve requests: perhaps calls of theirs.
+"""Calls in traces of their own, and arrivals that no recorded call explains, as notes.
 
-A thread or a timer that loses the context leaves a CLIENT span without a parent. It is no request
-that an edge sees arrive. Where such calls always run while a request of their service runs, they
-are proposed as its calls.
+A thread or a timer that loses the context leaves a CLIENT span without a parent; a caller that
+nobody instruments a SERVER span. Neither is a request that an edge sees arrive. Where such calls
+run within requests, they are proposed as theirs
+(:mod:`ldfi.experiments.domain.traffic.sightings`).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Iterator
 
 from ldfi.experiments.analyze.words import counted
-
-Times = Sequence[tuple[int, int]]
-"""When some things began and ended: nanoseconds since the epoch."""
-
-
-def loose_calls(times: Mapping[tuple[str, str], Times]) -> Iterator[str]:
-    """Say which calls these are. ``times``: by service and point; of the requests themselves under
-    the empty one."""
-    for (service, point), calls in sorted(times.items()):
-        requests = times.get((service, ""), ())
-        if not point or not requests:
-            continue
-        inside = _within(calls, requests)
-        where = (
-            "each while a request of it runs: perhaps its requests make them. Pass the context on"
-            " to whatever makes them"
-            if inside == len(calls)
-            else f"{inside:,} of them while a request of it runs"
-        )
-        yield (
-            f"{counted(len(calls), 'call')} of {service} at {point} ran in traces of their own,"
-            f" {where}. They are no requests and in no class."
-        )
+from ldfi.experiments.domain.traffic.sightings import Proposal, Sightings
+from ldfi.experiments.domain.traffic.unseen import Unseen
 
 
-def _within(calls: Times, requests: Times) -> int:
-    """Count the calls that lie within some request."""
-    begun = sorted(requests)
-    latest = list(accumulate((end for _, end in begun), max))
-    places = ((bisect_right(begun, (start, 1 << 64)) - 1, end) for start, end in calls)
-    return sum(place >= 0 and end <= latest[place] for place, end in places)
+def loose_calls(sightings: Sightings) -> Iterator[str]:
+    """Say which calls these are, and what share of all calls there."""
+    figures = sightings.figures()
+    yield from map(_said, (each for each in figures.proposals() if each.why == "loose"))
+    for service in sorted(sightings.serving):
+        arrivals = Unseen.of((g for g in figures.of(service).gaps if g.why == "arrival"), 0)
+        if arrivals.gaps:
+            advice = " ".join(_sentences(arrivals.advice()))
+            yield f"Of requests of {service}, {arrivals.line}. {advice}"
+
+
+def _said(each: Proposal) -> str:
+    where = (
+        "each while a request of it runs: perhaps its requests make them. Pass the context on to"
+        " whatever makes them"
+        if each.inside == each.calls
+        else f"{each.inside:,} of them while a request of it runs"
+    )
+    certain = {"theirs": ", which is no chance", "apart": ", no more than by chance"}
+    return (
+        f"{counted(each.calls, 'call')} of {each.service} at {each.point} ran in traces of their"
+        f" own, {where}{certain.get(each.belongs, '')}. They are no requests and in no class."
+    )
+
+
+def _sentences(texts: Iterable[str]) -> Iterator[str]:
+    for each in texts:
+        said = each.partition("; or say")[0]
+        yield f"{said[:1].upper()}{said[1:]}."

@@ -91,6 +91,15 @@ class Status(BaseModel):
         "older ones do: what they have no hold of counts as reached.",
         examples=[{"api": ["python/0.2.0"]}],
     )
+    silent: list[str] = Field(
+        [],
+        description="Services whose injectors report, and of which no trace tells.",
+    )
+    bare: dict[str, dict[str, int]] = Field(
+        {},
+        description="By service and library, calls at injection points that ran in no trace at"
+        " all: so many at least, as injectors say.",
+    )
     not_signed: str | None = Field(
         description="Why the runs on record are not signed any more; null where they are, or this"
         " process has no key."
@@ -175,6 +184,8 @@ async def status(request: Request, engine: Running, db: Db, _caller: Viewer) -> 
         grpc_exports=over_grpc.exports if over_grpc else 0,
         grpc_off=over_grpc.why_not if over_grpc else "",
         by_kind_only=engine.scheduler.state.injectors.by_kind_only(),
+        silent=engine.silent(),
+        bare=engine.bare(),
         not_signed=not_signed or None,
         decoding=machine_code.way(),
     )

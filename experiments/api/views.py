@@ -16,9 +16,10 @@ from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import WhatIf
 from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
-from ldfi.experiments.domain.traffic.injectors import Injectors
+from ldfi.experiments.domain.traffic.injectors import NO_CONTEXT, Injectors
 from ldfi.experiments.domain.traffic.shares import shares
 from ldfi.experiments.domain.traffic.shown import shown_often
+from ldfi.experiments.domain.traffic.unseen import NOTHING, Unseen
 from ldfi.experiments.domain.traffic.vitals import Sign
 from ldfi.experiments.store.experiments import counts_of
 from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
@@ -294,6 +295,35 @@ class VarietyView(View):
     support: list[str] = Field(description="What they rely on.")
 
 
+class UnseenView(View):
+    """What cannot be seen of some requests."""
+
+    share: float = Field(description="The largest share of calls somewhere that is not seen.")
+    at_most: float = Field(
+        description="The same with what may be theirs, at its upper bound of 95 %."
+    )
+    calls: int = Field(description="All calls of theirs that are known.")
+    line: str = Field(
+        description="In words; empty: nothing is known to be missing.",
+        examples=[
+            "cannot see: 2 calls of checkout at currency run in traces of their own, 7 % of"
+            " arrivals there"
+        ],
+    )
+    advice: list[str] = Field(description="What to change.")
+
+    @classmethod
+    def of(cls, unseen: Unseen) -> UnseenView:
+        """Show a figure."""
+        return cls(
+            share=unseen.share,
+            at_most=unseen.at_most,
+            calls=unseen.calls,
+            line=unseen.line,
+            advice=list(unseen.advice()),
+        )
+
+
 class ClassView(View):
     """A request class: its predicate in words, its traffic, and what it usually relies on."""
 
@@ -328,6 +358,10 @@ class ClassView(View):
         {}, description="What happens in its requests and is no part of their outcome, and why."
     )
 
+    unseen: UnseenView = Field(
+        default_factory=lambda: UnseenView.of(NOTHING),
+        description="What cannot be seen of its requests.",
+    )
     varieties: list[VarietyView] = Field(
         [],
         description="Of a class that may not be explored: the ways in which its requests go. "
@@ -351,7 +385,7 @@ class ClassView(View):
             unfit=known.unfit_for(),
             first_seen=known.first_seen,
             last_seen=known.last_seen,
-            support=sorted(traffic.usual_support()),
+            support=sorted(traffic.usual_support() | traffic.taken_in),
             shared={
                 system: sorted(points)
                 for system, points in sorted(traffic.topology.shared().items())
@@ -362,9 +396,11 @@ class ClassView(View):
                     (each.failed, each.requests) for each in traffic.survived()
                 ).items()
             },
-            no_injector=injectors.without(traffic.usually_called()),
+            no_injector=injectors.without(traffic.usually_called())
+            | dict.fromkeys(sorted(traffic.taken_in - traffic.usually_called()), NO_CONTEXT),
             shares=shares(traffic),
             not_looked_at=traffic.not_looked_at(),
+            unseen=UnseenView.of(traffic.unseen),
             varieties=[
                 VarietyView(requests=each.requests, support=sorted(each.support))
                 for each in known.varieties()

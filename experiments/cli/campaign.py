@@ -55,7 +55,7 @@ OPTIONS: Final = {
     "Who is exposed": (
         *("treatment", "control", "members", "member_budget", "concurrency", "approve_above"),
     ),
-    "How it is judged": ("profile", "window", "delta", "confirm"),
+    "How it is judged": ("profile", "window", "delta", "confirm", "unseen"),
 }
 """The settings that have an option of their own, as ``--help`` shows them; --set has the others."""
 

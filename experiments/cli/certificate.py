@@ -152,6 +152,10 @@ def check(
         float | None,
         typer.Option(help="The least time that faults must have held, in seconds."),
     ] = None,
+    unseen: Annotated[
+        float | None,
+        typer.Option(help="The largest share of calls that may not be seen, at 95 %."),
+    ] = None,
     key: Keys = None,
     as_json: AsJson = False,
 ) -> None:
@@ -170,7 +174,7 @@ def check(
         max_size,
         tuple(classes or ()),
         tuple(protected or ()),
-        Required(delta, alpha, rule, presumed, heard, patience),
+        Required(delta, alpha, rule, presumed, heard, patience, unseen),
         tuple(key or ()),
     )
     verdicts = check_all(file, asked)

@@ -44,6 +44,8 @@ def classes(
             name.append(f"\nno injector: {point}: install {install}", "yellow")
         for point, share in each.get("shares", {}).items():
             name.append(f"\nonly {percent(share)} of its requests call {point}", "dim")
+        if line := each.get("unseen", {}).get("line"):
+            name.append(f"\n{line}", "yellow")
         for what, why in each.get("not_looked_at", {}).items():
             name.append(f"\nnot looked at: {what} ({why})", "dim")
         table.add_row(

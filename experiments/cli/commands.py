@@ -120,6 +120,11 @@ PANELS: Final[Mapping[str, tuple[CommandRow, ...]]] = {
             "whatif:whatif",
             "Say what one more failure would do, from the evidence alone. Nothing is injected.",
         ),
+        CommandRow(
+            "loose",
+            "loose:app",
+            "Calls that run in traces of their own: whose they are, as far as anybody knows.",
+        ),
     ),
     "Stay safe": (
         CommandRow(

@@ -41,8 +41,16 @@ _DROPPED: Final = {
     "trace_incomplete": "sample by parent everywhere, and look whether an exporter's queue is full",
     "trace_unanswered": "sample by parent everywhere: some callees export no spans now and then",
     "trace_short_of_calls": "say in LDFI_EXPORT_INTERVAL how seldom services export",
-    "join_unknown_trace": "devices report the trace id of their request, and fit.Sampler keeps it",
+    "join_unknown_trace": (
+        "devices report the trace id of their request, and fit.Sampler keeps it; where a load"
+        " balancer stamps traceparent …-00 (not sampled), set OTEL_TRACES_SAMPLER=always_on behind"
+    ),
 }
+_UNSAMPLED: Final = (
+    "whoever calls them says that nothing is sampled (traceparent …-00, as many load balancers"
+    " stamp it), and they believe it: set OTEL_TRACES_SAMPLER=always_on where these requests"
+    " arrive, or let the balancer stamp …-01, or no traceparent at all"
+)
 _SAMPLE: Final = re.compile(r'^ldfi_traces_total\{fate="(\w+)"\} (\S+)$', re.MULTILINE)
 
 
@@ -102,6 +110,16 @@ def of_status(status: Mapping[str, Any]) -> Iterator[Checkup]:
         )
         told = f"report kinds of calls only, and no libraries: {said}"
         yield Checkup("injectors", None, told, advice)
+    if silent := status.get("silent"):
+        said = f"{', '.join(silent[:NAMED])}: injectors report, and no trace tells of any request"
+        yield Checkup("sampling", False, said, _UNSAMPLED)
+    for service, libraries in status.get("bare", {}).items():
+        counts = ", ".join(f"{count:,} or more by {each}" for each, count in libraries.items())
+        advice = (
+            "background work has none; where requests make these calls, instrument the library,"
+            " and pass the context on to the thread, pool or queue that makes them"
+        )
+        yield Checkup("calls", None, f"{service}: {counts} ran in no trace at all", advice)
     if status.get("not_signed"):
         advice = "nothing is signed until a backup is restored, or `ldfi certificate adopt`"
         yield Checkup("signatures", False, status["not_signed"], advice)
@@ -161,6 +179,7 @@ def of_classes(
     yield from _of_addresses(classes)
     yield from _of_hosts(classes)
     yield from _of_parents(classes)
+    yield from _of_unseen(classes)
     for each in forecast["classes"]:
         if each["decides"] != "both":
             advice = "a larger --treatment or --window, or more traffic"
@@ -216,6 +235,16 @@ def _of_parents(classes: Sequence[Mapping[str, Any]]) -> Iterator[Checkup]:
     if lost:
         advice = "update what exports their spans, or let them read the traceparent header"
         yield Checkup("parents", False, f"spans of {', '.join(lost)} name no parents", advice)
+
+
+def _of_unseen(classes: Sequence[Mapping[str, Any]]) -> Iterator[Checkup]:
+    """Say of each class what its traces do not tell. What may be somebody else's is no fault."""
+    for each in classes:
+        figure = each.get("unseen", {})
+        if figure.get("line"):
+            well = None if figure["share"] == 0.0 else False
+            said = f"{each['name']}: {figure['line']}"
+            yield Checkup("unseen", well, said, "; ".join(figure["advice"]))
 
 
 def _of_injectors(classes: Sequence[Mapping[str, Any]]) -> Iterator[Checkup]:

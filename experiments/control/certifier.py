@@ -49,4 +49,4 @@ class Certifier:
             _log.exception("the certificate of %s could not be written", knowledge.name)
             filing.give_up(changes)
         else:
-            filing.file(changes, knowledge.name, certificate)
+            filing.file(changes, knowledge.name, certificate, knowledge.unseen())

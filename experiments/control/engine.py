@@ -34,11 +34,13 @@ from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.observation import Join, Observation, Outcome
 from ldfi.experiments.domain.traffic.peers import Peers
 from ldfi.experiments.domain.traffic.root_outcome import root_outcome
+from ldfi.experiments.domain.traffic.sightings import HOLES, Event, Figures, Sightings
 from ldfi.experiments.domain.traffic.vitals import Signs, Vitals
 from ldfi.experiments.domain.traffic.waiting import Waiting
-from ldfi.experiments.store import Database, classes, injectors
+from ldfi.experiments.store import Database, classes, injectors, loose
 from ldfi.experiments.telemetry import instruments
 from ldfi.experiments.telemetry.clock import CLOCK, Clock
+from ldfi.fit.features import Features
 from ldfi.fit.poll import ARMED_WAIT_SECONDS
 from ldfi.fit.reach import InjectorReport
 from ldfi.lineage.assembly import FATES, Assembler, reopens
@@ -55,6 +57,8 @@ LEARNED_AT_ONCE = 25
 """Traces that a tick of the running service learns: one of a new shape takes a millisecond or two,
 and others wait for the loop. Where more are whole the next tick comes at once."""
 AT_ONCE = Waiting.of(0.4)
+LOOK_SECONDS = 2.0
+"""How often each class is told what cannot be seen of it."""
 LOOKED_AT_OPEN = 300
 """Traces that are looked at before they are whole, when somebody asks who ails."""
 
@@ -83,6 +87,7 @@ class Engine:
         above: Above | None = None,
     ) -> None:
         self._clock = clock
+        self._db = db
         self.dropped: Counter[str] = Counter()
         self.spans = 0
         self.outcomes = self.went_well = 0
@@ -95,6 +100,10 @@ class Engine:
         self.peers = Peers()
         for each in self.catalogue.classes.values():
             self.peers.learn(each.traffic.topology.paths)
+            self.said = loose.load(session)
+            """By point, whether calls in traces of their own are the requests' around them."""
+        self.sightings = Sightings(self._class_named)
+        self._next_look = now
         self.scheduler = Scheduler(
             db,
             self.board,
@@ -195,7 +204,60 @@ class Engine:
         self.outcomes += 1
         self.went_well += observation.outcome.success
         self.vitals.observe(observation.lineage, now)
+        self.sightings.take(observation.lineage, reported=self.outcomes_from == "devices")
         self._route(observation, now, at)
+
+    def receive_event(self, event: Event) -> None:
+        """Take a call whose request is not known, from an ingest worker."""
+        self.sightings.take_event(event)
+
+    def receive_hole(self, service: str, features: Features) -> None:
+        """Take a request of which less came than its trace announced, from an ingest worker."""
+        self.sightings.take_hole(features, service)
+
+    def look(self) -> Figures:
+        """Tell each class what cannot be seen of it, as of now; return all that is known."""
+        figures = self.sightings.figures(self.said)
+        for known in self.catalogue.classes.values():
+            traffic = known.traffic
+            kept = (each for each in traffic.taken_in if self.said.get(each))
+            traffic.taken_in = figures.theirs(known.name).union(kept)
+            named = traffic.taken_in - (traffic.reached().keys() if traffic.taken_in else set())
+            traffic.unseen = figures.of(known.name, named)
+        return figures
+
+    def say(self, point: str, belong: bool | None, who: str, now: float) -> None:
+        """Take in what a person says of calls in traces of their own: whether they are of the
+        requests that they run within; None: nothing any more."""
+        with self._db.change(now, who) as change:
+            self.said = loose.say(change, point, belong)
+        self.look()
+
+    def silent(self) -> list[str]:
+        """List the services whose injectors report and of which no trace tells, where there are
+        traces of others."""
+        known = {*self.sightings.seen}
+        for each in self.catalogue.classes.values():
+            known |= {each.service, *each.traffic.topology.callees.values()}
+        reported = self.scheduler.state.injectors.reports()
+        return [each for each in reported if each not in known]
+
+    def bare(self) -> dict[str, dict[str, int]]:
+        """List by service and library how many calls at least have run in no trace at all, as
+        injectors say."""
+        found: dict[str, dict[str, int]] = {}
+        for service, told in self.scheduler.state.injectors.reports().items():
+            for pattern in (each for patterns in told.values() for each in patterns):
+                kind, _, rest = pattern.partition(">")[2].removesuffix("|none").partition(":")
+                library, _, count = rest.rpartition(":")
+                if kind == "bare" and library and count.isdecimal():
+                    known = found.setdefault(service, {})
+                    known[library] = max(int(count[:9]), known.get(library, 0))
+        return found
+
+    def _class_named(self, features: Features, service: str) -> str | None:
+        known = self.catalogue.class_of(features, service)
+        return None if known is None else known.name
 
     def receive_report(self, text: str, now: float) -> None:
         """Take what an injector says that it can reach."""
@@ -217,6 +279,9 @@ class Engine:
                 _log.exception("nothing can be learned from trace %s", trace.trace_id, extra=about)
         self._name_late()
         self._join.expire(now)
+        if now >= self._next_look:
+            self._next_look = now + LOOK_SECONDS
+            self.look()
         self.scheduler.advance(now)
         self.ticked_at = now
         self.board.tick(now)
@@ -262,6 +327,8 @@ class Engine:
         if lineage is not None and self.replays.take(lineage, now):
             return  # nobody's experiment, and evidence of nothing
         reason = unusable(trace, lineage)
+        if lineage is not None and reason in HOLES:
+            self.sightings.take_hole(lineage.features, lineage.service)
         if reason:
             self.dropped[reason] += 1
             cut = cut_of(trace, lineage)
@@ -270,6 +337,7 @@ class Engine:
         if lineage is None or (reason and not proves(lineage)):
             self._join.give_up(trace.trace_id, now)
             return
+        self.sightings.take(lineage)
         if lineage.experiment:
             told = lineage.experiment, trace.trace_id, deaths(trace.spans)
             self.scheduler.settle(*told)
@@ -299,6 +367,8 @@ class Engine:
         lineage = self.peers.addressed(observation.lineage)
         if lineage is not observation.lineage:
             observation = replace(observation, lineage=lineage)
+        if self.outcomes_from == "devices":
+            self.sightings.reported(lineage.trace_id)
         if not observation.lineage.experiment:
             near = self.scheduler.pass_by(observation, now)
             self.catalogue.observe(observation, now, at, near=near)

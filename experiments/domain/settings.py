@@ -357,6 +357,17 @@ class Settings(Thresholds):
             le=1,
         ),
     ] = 0.95
+    unseen: Annotated[
+        float | None,
+        About(
+            "Largest share of a class's calls that may not be seen, at 95 %",
+            "May not be seen",
+            "Share of calls; where more are missing from traces, nothing is complete.",
+            none="it is told, and holds nothing up",
+            ge=0,
+            le=1,
+        ),
+    ] = None
     on_drift: Annotated[
         OnDrift, About("What becomes of a class whose lineage changes", "When a lineage changes")
     ] = "reopen"

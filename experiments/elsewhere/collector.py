@@ -21,6 +21,8 @@ from ldfi.lineage.span import Span, Trace
 
 HELD: Final = 100_000
 """Spans that are held back at most: the oldest go first."""
+STRAYS: Final = 5_000
+"""Traces of no run that are kept at most."""
 REMEMBERED: Final = 50
 """Runs that were judged, and are known in case that more of them comes."""
 
@@ -32,6 +34,8 @@ class Collector:
         self.waiting = waiting
         self.strangers: Counter[str] = Counter()
         """Spans of no run of ours, by service: nobody has told it the test's traceparent."""
+        self.strays: dict[str, list[Span]] = {}
+        """The same by trace, of this session: perhaps calls that lost the test's context."""
         self.late = 0
         """Spans that came when their run had been judged already, and might have said otherwise."""
         self._news = Condition()
@@ -76,6 +80,11 @@ class Collector:
                 self._news.wait(self.waiting.quiet / 4)
                 self._feed()
 
+    def feed(self) -> None:
+        """Look through what has come since the last run."""
+        with self._news:
+            self._feed()
+
     def _feed(self) -> None:
         held, self._held = self._held, deque(maxlen=HELD)
         for arrived, span in held:
@@ -83,6 +92,8 @@ class Collector:
                 self._held.append((arrived, span))
             elif span.trace_id not in self._known:
                 self.strangers[span.operation.service] += 1
+                if len(self.strays) < STRAYS or span.trace_id in self.strays:
+                    self.strays.setdefault(span.trace_id, []).append(span)
             elif late := self._assembler.add([span], arrived):
                 judged = self._judged.get(span.trace_id)
                 self.late += judged is None or concerns(judged, late)

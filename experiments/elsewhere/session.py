@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
+from ldfi.experiments.domain.traffic.sightings import Sightings, arrival_of, loose_of
 from ldfi.experiments.domain.traffic.waiting import EXPORT, Waiting, quiet_for
 from ldfi.experiments.elsewhere.collector import Collector
 from ldfi.experiments.elsewhere.environment import variables
@@ -14,12 +16,16 @@ from ldfi.experiments.elsewhere.shown import TO_SET, RunShown
 from ldfi.experiments.elsewhere.stamp import SharedKeys, Stamp
 from ldfi.fit.faults import Fault
 from ldfi.lineage.killed import deaths
-from ldfi.lineage.lineage import unusable
-from ldfi.lineage.span import Span
+from ldfi.lineage.lineage import Lineage, learn, unusable
+from ldfi.lineage.span import Span, Trace
 
 PATIENCE: Final = 10
 """So many times as for a trace that misses nothing is waited for what one misses, where services
 were told to export at once."""
+
+RUNS: Final = 1_000
+"""Runs that are held against what came beside them."""
+_RUN: Final = "the test"
 
 _HOLES: Final = {
     "trace_unanswered": "a service that was called has not told of it",
@@ -43,6 +49,7 @@ class Elsewhere:
             Waiting.of(quiet, PATIENCE * quiet if interval < EXPORT else None)
         )
         self.receiver = Receiver(address, self.secrets.token, self.collector.take)
+        self._runs: deque[Lineage] = deque(maxlen=RUNS)
         self._keys = self.secrets.keys
         self._shared = shared
 
@@ -69,6 +76,8 @@ class Elsewhere:
         seen, ``sent``: its own requests to services elsewhere."""
         trace = self.collector.whole(trace_id, own)
         lineage = lineage_of(trace, {each.span_id for each in sent})
+        if (whole := learn(trace)) is not None:
+            self._runs.append(whole)
         died = tuple(deaths(trace.spans))
         if died:  # whatever else the trace lacks: another try would kill the next
             return RunShown(lineage, died=died)
@@ -90,12 +99,27 @@ class Elsewhere:
         """Say why what was concluded may be wrong; empty where nothing speaks for that."""
         late = self.collector.late
         if not late:
-            return ""
+            return self._lost()
         return (
             f"{late} spans came when their run had been judged already: services export less often"
             f" than is waited for ({self.collector.waiting.quiet:g} s). {TO_SET}"
             " (OTEL_BSP_SCHEDULE_DELAY), or set that variable here to what is theirs"
         )
+
+    def _lost(self) -> str:
+        """Say which calls run in traces of their own while a run goes on, and never otherwise."""
+        self.collector.feed()
+        sightings = Sightings(lambda _features, _service: _RUN)
+        for run in self._runs:
+            sightings.take(run, reported=True)
+        for trace_id, spans in self.collector.strays.items():
+            stray = learn(Trace.of(trace_id, spans))
+            if stray is not None and not stray.is_report:
+                event = loose_of(stray) or arrival_of(stray)
+                if event is not None:
+                    sightings.take_event(event)
+        figure = sightings.figures().of(_RUN)
+        return f"{figure.line}. {'; '.join(figure.advice())}" if figure.gaps else ""
 
     def close(self) -> None:
         """Stop receiving."""

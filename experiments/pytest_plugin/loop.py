@@ -21,6 +21,7 @@ from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.domain.traffic.patterns import matching
+from ldfi.experiments.domain.traffic.unseen import NOTHING
 from ldfi.experiments.pytest_plugin.abreast import Begun, InTurn, Making
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.evidence import VERSION
@@ -92,6 +93,8 @@ class Explored:
     """Faults (``kind@point``) that a call has met and that did not fire: nobody injects there."""
     out_of_bounds: dict[str, str] = field(default_factory=dict)
     """These, and points at which none of the kinds asked for is possible, each with its reason."""
+    unseen: str = ""
+    """What runs did not show, as it came out later."""
     exhaustive: int = 0
     """Runs that trying all sets of faults of at most ``max_size``, and every system that is down as
     a whole, would take; looking at runs without faults and confirming what is found included, as in
@@ -132,6 +135,9 @@ def explore(
     because = doubt()
     if because:
         kept.forget()  # what went well may have called more than its spans said
+        explored.unseen = because
+    elif explored.certificate is not None:  # else nobody knows what share of calls that is
+        explored.certificate["unseen"] = {"bound": None, **NOTHING.to_json()}
     if explored.verdict == "tolerated" and because:
         explored.verdict, explored.reason = "inconclusive", because
     return explored

@@ -69,6 +69,7 @@ def document_of(
         "ignored": explored.ignored,
         "out_of_bounds": explored.out_of_bounds,
         "unexplained": explored.unexplained,
+        "unseen": explored.unseen,
         "killed": [
             {"faults": sorted(faults), "service": service, "words": named(words_of(faults), names)}
             for faults, service in explored.killed.items()
@@ -138,6 +139,8 @@ def notes(document: Mapping[str, Any]) -> list[str]:
         )
     if document["not_kept"]:
         found.append(f"no run was taken from before, or is kept from now: {document['not_kept']}")
+    if document["unseen"] and document["unseen"] != document["reason"]:
+        found.append(f"not all that it calls was seen: {document['unseen']}")
     if document["unexplained"]:
         found.append(f"failed {document['unexplained']} times although no fault had fired: flaky?")
     if document["broken_teardowns"]:

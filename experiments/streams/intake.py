@@ -40,6 +40,8 @@ from ldfi.experiments.streams.wire import (
     Halves,
     ObservationReader,
     read_cut,
+    read_event,
+    read_hole,
     read_mark,
     read_report,
     read_told,
@@ -217,6 +219,10 @@ class Intake:
             scheduler.mark(trace_id, *marked, now)
         elif (told := read_told(value)) is not None:
             scheduler.settle(told[0], trace_id, told[1])
+        elif (event := read_event(value)) is not None:
+            self._engine.receive_event(event)
+        elif (hole := read_hole(value)) is not None:
+            self._engine.receive_hole(*hole)
         elif (report := read_report(value)) is not None:
             self._engine.receive_report(report, now)
         else:

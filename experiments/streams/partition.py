@@ -20,9 +20,10 @@ from typing import Final, Literal, Self
 from ldfi.experiments.domain.traffic.cut import CutRequest, cut_of, proves
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome, worst
 from ldfi.experiments.domain.traffic.root_outcome import root_outcome
+from ldfi.experiments.domain.traffic.sightings import HOLES, arrival_of, loose_of
 from ldfi.experiments.domain.traffic.waiting import Waiting
 from ldfi.experiments.streams.log_time import LogTime
-from ldfi.experiments.streams.wire import Halves
+from ldfi.experiments.streams.wire import Halves, write_event, write_hole
 from ldfi.fit.mark import Mark
 from ldfi.fit.scenario import PREFIX
 from ldfi.lineage.assembly import Assembler, Fate, reopens
@@ -140,6 +141,8 @@ class PartitionWork:
         processes that died."""
         self.reports: list[tuple[str, str]] = []
         """What injectors said that they can reach, not written yet: trace id, report."""
+        self.unseen: list[tuple[str, bytes]] = []
+        """What requests' traces do not tell, not written yet: trace id, and the message."""
         self._done: OrderedDict[str, None] = OrderedDict()
         self._unusable: OrderedDict[str, None] = OrderedDict()
 
@@ -268,6 +271,8 @@ class PartitionWork:
         reason = unusable(trace, lineage)
         if reason:
             self.dropped[reason] += 1
+            if lineage is not None and reason in HOLES:
+                self.unseen.append((trace.trace_id, write_hole(lineage.service, lineage.features)))
             cut = cut_of(trace, lineage)
             if cut is not None:
                 self.cut.append(cut)
@@ -306,6 +311,9 @@ class PartitionWork:
             self._joined[trace_id] = Observation(lineage, waiting[1])
         elif self._believes_root:
             self._joined[trace_id] = Observation(lineage, root_outcome(lineage))
+        elif (event := loose_of(lineage)) is not None:  # no device reports a call
+            self.unseen.append((trace_id, write_event(event)))
+            self.dropped["join_no_outcome"] += 1
         else:
             self._lineages[trace_id] = (self._times["metrics"].now, lineage)
 
@@ -315,11 +323,13 @@ class PartitionWork:
         patience = self._patience
         before = self._times["metrics"].now - patience.other_half
         while self._lineages:
-            trace_id, (since, _) = next(iter(self._lineages.items()))
+            trace_id, (since, lineage) = next(iter(self._lineages.items()))
             if since >= before and len(self._lineages) <= patience.halves:
                 break
             del self._lineages[trace_id]
             self.dropped["join_no_outcome"] += 1
+            if (event := arrival_of(lineage)) is not None:
+                self.unseen.append((trace_id, write_event(event)))
         wait = patience.other_half if patience.outcome is None else patience.outcome
         before = self._times["spans"].now - wait
         while self._outcomes:

@@ -20,8 +20,10 @@ from typing import Any, Final, NamedTuple
 
 from ldfi.experiments.domain.traffic.cut import CutRequest
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
+from ldfi.experiments.domain.traffic.sightings import Event
 from ldfi.experiments.errors import UnreadableMessage
 from ldfi.experiments.streams.stream import Header
+from ldfi.fit.features import Features
 from ldfi.fit.mark import Mark
 from ldfi.lineage.killed import Death
 from ldfi.lineage.lineage import Lineage, Way, learn_in_full, way_of
@@ -257,6 +259,40 @@ def _died(died: Iterable[Death]) -> dict[str, Any]:
 def _deaths(said: Mapping[str, Any]) -> tuple[Death, ...]:
     rows = ((str(name), Mark.parse(str(text)), int(at)) for name, text, at in said.get("died", ()))
     return tuple(Death(name, mark, at) for name, mark, at in rows if mark is not None)
+
+
+def write_event(event: Event) -> bytes:
+    """Write a call whose request is not known. It stands among the observations as well."""
+    return json.dumps({"event": event}, separators=(",", ":")).encode()
+
+
+def read_event(value: bytes) -> Event | None:
+    """Read what :func:`write_event` wrote; None for anything else."""
+    if not value.startswith(b'{"event":'):
+        return None
+    try:
+        why, service, at, point, start, end = json.loads(value)["event"]
+        if why not in ("loose", "arrival"):
+            return None
+        return Event(why, str(service), str(at), str(point), int(start), int(end))
+    except _UNREADABLE:
+        return None
+
+
+def write_hole(service: str, features: Features) -> bytes:
+    """Write that of a request less came than its trace announced, among the observations too."""
+    return json.dumps({"hole": [service, dict(features)]}, separators=(",", ":")).encode()
+
+
+def read_hole(value: bytes) -> tuple[str, Features] | None:
+    """Read what :func:`write_hole` wrote; None for anything else."""
+    if not value.startswith(b'{"hole":'):
+        return None
+    try:
+        service, features = json.loads(value)["hole"]
+        return str(service), {str(name): str(each) for name, each in features.items()}
+    except _UNREADABLE:
+        return None
 
 
 def write_report(report: str) -> bytes:

@@ -249,6 +249,9 @@ class Worker:
         told = {number: list(work.told) for number, work in works.items()}
         for trace_id, value in _besides(marked, told, cut):
             self._producer.send(self._topics.observations, trace_id.encode(), value, HEADERS)
+        unseen = {number: list(work.unseen) for number, work in works.items()}
+        for trace_id, value in (each for many in unseen.values() for each in many):
+            self._producer.send(self._topics.observations, trace_id.encode(), value, HEADERS)
         said = {number: list(work.reports) for number, work in works.items()}
         for trace_id, report in (each for many in said.values() for each in many):
             value = write_report(report)
@@ -267,6 +270,7 @@ class Worker:
             del works[number].told[: len(told[number])]
             del works[number].cut[: len(cut[number])]
             del works[number].reports[: len(said[number])]
+            del works[number].unseen[: len(unseen[number])]
         return True
 
     def _commit(self) -> None:

@@ -109,4 +109,8 @@ def _open(data: dict[str, Any]) -> list[str]:
         found.append(f"{len(data['doubt']['unsettled'])} contradictions are unsettled")
     if not data["open_complete"]:
         found.append("not all that is open is listed")
+    unseen = data.get("unseen")
+    if unseen is not None and unseen["bound"] is not None and unseen["at_most"] > unseen["bound"]:
+        share, bound = f"{100 * unseen['at_most']:.3g} %", f"{100 * unseen['bound']:.3g} %"
+        found.append(f"up to {share} of calls cannot be seen, and {bound} was asked for")
     return found

@@ -79,7 +79,8 @@ def _document(known: frozenset[str]) -> Field:
                     "larger": _numbers,
                 }
             ),
-        }
+        },
+        {"unseen": _unseen},
     )
 
 
@@ -297,6 +298,28 @@ def texts(value: Any) -> str | None:
     if type(value) is not list or not set(map(type, value)) <= {str}:
         return " is no list of texts"
     return " names something twice" if len(set(value)) < len(value) else None
+
+
+def _unseen(value: Any) -> str | None:
+    gap = fields(
+        {
+            "why": text,
+            "service": text,
+            "at": text,
+            "point": text,
+            "calls": number(1),
+            "arrivals": number(1),
+            "sure": boolean,
+        }
+    )
+    figure = {"bound": optional(finite), "at_most": finite, "calls": number()}
+    problem = fields({**figure, "gaps": each_of(gap)})(value)
+    if problem is None and any(
+        each["calls"] > each["arrivals"] or each["calls"] > value["at_most"] * each["arrivals"]
+        for each in value["gaps"]
+    ):
+        return ".gaps are wider than it says"
+    return problem
 
 
 def _steps(value: Any) -> str | None:

@@ -50,7 +50,8 @@ class LeftOpen:
     them. ``silent``: points that were set aside, for nothing ever fired there. ``unreached``:
     points and faults that have no injector otherwise, and were not tried, with what to install.
     ``out_of_bounds``: points and faults at which nothing can be tried, each with its reason: those,
-    and points at which none of the kinds is possible that were asked for.
+    and points at which none of the kinds is possible that were asked for. ``unseen``: what cannot
+    be seen, where that is more than was asked for.
     """
 
     request_class: str
@@ -59,11 +60,12 @@ class LeftOpen:
     silent: tuple[str, ...] = ()
     unreached: Mapping[str, str] = field(default_factory=dict)
     out_of_bounds: Mapping[str, str] = field(default_factory=dict)
+    unseen: str = ""
 
     @property
     def within(self) -> bool:
         """Whether anything is left of what the run was to try."""
-        return bool(self.why or self.silent or self.unreached)
+        return bool(self.why or self.silent or self.unreached or self.unseen)
 
     @property
     def count(self) -> int:
@@ -75,7 +77,8 @@ class LeftOpen:
         """Say it to people."""
         said = _hypotheses(self.why) if self.why else ""
         silent = f"nothing ever fired at {_some(self.silent)}" if self.silent else ""
-        return "; ".join(filter(None, (said, silent, _beyond(self.out_of_bounds))))
+        beyond = _beyond(self.out_of_bounds)
+        return "; ".join(filter(None, (said, silent, beyond, self.unseen)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,7 @@ class Ending:
             f"nothing ever fired at {_some(silent)}, which was not tried again" if silent else "",
             _beyond(beyond),
             f"held since their lineage changed: {_some(self.held)}" if self.held else "",
+            *(f"{each.request_class}: {each.unseen}" for each in self.left if each.unseen),
         )
         return f"{_HEADS[self.kind]}: {'; '.join(filter(None, parts)) or 'nothing was tried'}"
 
@@ -116,6 +120,7 @@ class Ending:
                     "silent": list(each.silent),
                     "unreached": dict(each.unreached),
                     "out_of_bounds": dict(each.out_of_bounds),
+                    **({"unseen": each.unseen} if each.unseen else {}),
                     "words": each.words,
                 }
                 for each in self.left
@@ -138,6 +143,7 @@ class Ending:
                 dict(
                     each.get("out_of_bounds", dict.fromkeys(each.get("unreached", ()), NO_INJECTOR))
                 ),
+                each.get("unseen", ""),
             )
             for each in data["left"]
         )
@@ -209,7 +215,8 @@ def left_open(exploration: Exploration, trials: Trials) -> LeftOpen | None:
     )
     unreached = {each: text for each, text in told.items() if each not in silent}
     beyond = {each: text for each, text in beyond.items() if each not in silent}
-    if not found.why and not silent and not beyond:
+    unseen = _unseen(exploration)
+    if not found.why and not silent and not beyond and not unseen:
         return None
     named = sorted(map(sorted, found.why), key=lambda faults: (len(faults), faults))
     return LeftOpen(
@@ -219,7 +226,15 @@ def left_open(exploration: Exploration, trials: Trials) -> LeftOpen | None:
         silent=silent,
         unreached=unreached,
         out_of_bounds=beyond,
+        unseen=unseen,
     )
+
+
+def _unseen(exploration: Exploration) -> str:
+    """Say what cannot be seen, where that is more than somebody asked for."""
+    knowledge = exploration.knowledge
+    figure, bound = knowledge.traffic.unseen, knowledge.settings.unseen
+    return f"{figure.line} ({bound:g} is asked for)" if figure.above(bound) else ""
 
 
 def ending_of(

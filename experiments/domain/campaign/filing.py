@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ldfi.experiments.domain.traffic.unseen import Unseen
 from ldfi.solver import Certificate
 
 
@@ -20,14 +21,28 @@ class Filing:
     changes: int = 0
     document: dict[str, Any] | None = field(default=None, init=False)
     _written_at: int = field(default=-1, init=False)
+    _unseen: tuple[object, ...] | None = field(default=None, init=False)
 
     @property
     def current(self) -> bool:
         """Whether the document says all that is known."""
         return self._written_at == self.changes
 
-    def file(self, changes: int, name: str, certificate: Certificate) -> dict[str, Any]:
-        """Keep the certificate of a class that was written when so much had changed."""
+    def look(self, unseen: Unseen) -> None:
+        """Note what cannot be seen of the class: another figure is news. Counts go on rising
+        without any."""
+        gaps = sorted((gap.why, gap.point, gap.service, gap.sure) for gap in unseen.gaps)
+        known = (*gaps, f"{unseen.at_most:.1g}", unseen.calls > 0)
+        if known != self._unseen:
+            self._unseen = known
+            self.changes += 1
+
+    def file(
+        self, changes: int, name: str, certificate: Certificate, unseen: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Keep the certificate of a class that was written when so much had changed. ``unseen``:
+        what it says of what cannot be seen."""
+        certificate.data["unseen"] = unseen
         self._written_at = changes
         self.document = {"request_class": name, "certificate": certificate.data}
         return self.document

@@ -17,7 +17,7 @@ from ldfi.experiments.domain.campaign.lesson import INTERFERENCES, Hypothesis, L
 from ldfi.experiments.domain.campaign.surroundings import Surroundings
 from ldfi.experiments.domain.campaign.unproven import Unproven, token
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.domain.traffic.injectors import lacking, to_install
+from ldfi.experiments.domain.traffic.injectors import NO_CONTEXT, lacking, to_install
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.fit.context import room
 from ldfi.kinds import FaultKind
@@ -141,7 +141,7 @@ class Fold:
             faults = self.kinds.at(point)
             without = [each for each in faults if each in self._unreached]
             named = [point] if without == faults else without
-            told |= {each: self._install(each, without[0]) for each in named} if without else {}
+            told |= {each: self._lacks(each, without[0]) for each in named} if without else {}
         return told
 
     def out_of_bounds(self) -> dict[str, str]:
@@ -161,11 +161,13 @@ class Fold:
         """Never propose these: they have no injector. By fault, why it has none, where that is
         known."""
         self._unreached |= faults
-        self.explorer.protect({fault: self._install(fault, fault) for fault in faults})
+        self.explorer.protect({fault: self._lacks(fault, fault) for fault in faults})
 
-    def _install(self, named: str, fault: str) -> str:
+    def _lacks(self, named: str, fault: str) -> str:
         why = self._unreached.get(named, self._unreached[fault])
         point = fault.partition("@")[2]
+        if point in self.around.taken_in:
+            return NO_CONTEXT
         if why == NO_TIMEOUT:
             return f"a timeout in {point.partition('>')[0]}: nothing ends its waiting there in time"
         return to_install(point, why)
@@ -173,6 +175,9 @@ class Fold:
     def _why(self, named: str, fault: str) -> str:
         why = self._unreached.get(named, self._unreached[fault])
         return why if why == NO_TIMEOUT else f"no injector: {why}" if why else NO_INJECTOR
+
+    def _lacks(self, point: str) -> str:
+        return NO_CONTEXT if point in self.around.taken_in else to_install(point)
 
     def errors(self, domain: str) -> frozenset[str]:
         """Return the errors of which a domain consists."""

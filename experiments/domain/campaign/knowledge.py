@@ -236,8 +236,14 @@ class Knowledge:
         fresh.filing.changes += 1
         return fresh
 
+    def unseen(self) -> dict[str, Any]:
+        """Return what the certificate says of what cannot be seen: the figure, and the bound that
+        was asked for."""
+        return {"bound": self.settings.unseen, **self.traffic.unseen.to_json()}
+
     def study_traffic(self) -> None:
         """Take in what the traffic has shown since the last time."""
+        self.filing.look(self.traffic.unseen)
         around = self._surroundings()
         if around != self._around:
             self._build(around)
@@ -312,7 +318,7 @@ class Knowledge:
         self.study_traffic()
         if self.filing.document is None or not self.filing.current:
             certificate = self.statement().certificate()
-            return self.filing.file(self.filing.changes, self.name, certificate)
+            return self.filing.file(self.filing.changes, self.name, certificate, self.unseen())
         return self.filing.document
 
     def _injected(self, variables: Iterable[str]) -> frozenset[str]:

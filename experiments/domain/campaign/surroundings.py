@@ -45,6 +45,9 @@ class Surroundings:
     as anybody knows."""
     known_as: tuple[int, int]
     """Which topology, and how often it has changed."""
+    taken_in: frozenset[str]
+    """Points whose calls run in traces of their own, which a person has said to be of these
+    requests: they are relied on, as far as anybody knows, and nothing can be injected there."""
     topology: Topology = field(compare=False)
     traces: tuple[str, ...] = field(compare=False)
     """An example of each of the supports."""
@@ -60,6 +63,10 @@ def surroundings(
 ) -> Surroundings:
     """Gather what traffic shows by now, and these lessons."""
     frequent = tuple(traffic.frequent())
+    seen = {f.partition("@")[2] for relied_on, _, _ in frequent for f in relied_on}
+    taken_in = traffic.taken_in - seen
+    more = frozenset(f"{kind}@{point}" for kind in ("error", "delay") for point in taken_in)
+    frequent = tuple((relied_on | more, failed, trace) for relied_on, failed, trace in frequent)
     faults = {fault for relied_on, _, _ in frequent for fault in relied_on}
     implications: set[tuple[str, str]] = set()
     for lesson in lessons:
@@ -75,8 +82,12 @@ def surroundings(
         unlike=Kinds(settings.kinds, settings.alike).unlike(lessons),
         proxied=_proxied(frequent, settings.proxied),
         shown=tuple(sorted(shown(failures for _, failures, _ in frequent).items())),
-        limited=tuple(injectors.limits(points)),
+        limited=(
+            *injectors.limits(points - taken_in),
+            *((point, frozenset[str]()) for point in sorted(taken_in)),
+        ),
         known_as=(id(topology), topology.changes),
+        taken_in=taken_in,
         topology=topology,
         traces=tuple(trace_id for _, _, trace_id in frequent),
     )

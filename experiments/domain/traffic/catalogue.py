@@ -113,6 +113,10 @@ class Catalogue:
         self._entries: dict[Entry, Entrance] = {}
         self._young: dict[Entry, None] = {}
         """Entries without a class, the one longest without a request first."""
+        self._serving: set[str] = set()
+        """Services that were seen to serve requests."""
+        self._by_calls: set[Entry] = set()
+        """Entries that only calls in traces of their own have made."""
         self._changes: list[ClassChange] = []
         self._placing = Placing()
         self._counted: dict[int, int] = {}
@@ -234,13 +238,28 @@ class Catalogue:
     def _sets_aside(self, lineage: Lineage) -> bool:
         """Set a call in a trace of its own aside, where its service serves requests: it is none
         that an edge sees arrive, and perhaps a call of one of these."""
+        where = entry_of(lineage.service, lineage.features)
+        self._serving.update(lineage.callees.values())
         if not lineage.loose:
+            self._serving.add(lineage.service)
+            self._by_calls.discard(where)
             return False
-        own = [known for known in self._classes.values() if known.service == lineage.service]
-        for known in own:
-            known.traffic.set_aside("loose", [lineage.loose])
-        self.dropped.update(["no_request"] if own else [])
-        return bool(own)
+        if lineage.service not in self._serving:
+            if where not in self._entries:
+                self._by_calls.add(where)
+            return False
+        for known in self._classes.values():
+            if known.service == lineage.service:
+                known.traffic.set_aside("loose", [lineage.loose])
+        self.dropped["no_request"] += 1
+        if where in self._by_calls:  # it was taken for a request before any was seen there
+            self._by_calls.discard(where)
+            entry = self._entries.pop(where, None)
+            self._young.pop(where, None)
+            if entry is not None:
+                for known in list(entry.classes):
+                    self._remove(entry, known)
+        return True
 
     def _comes_to(self, where: Entry, features: Features, at: tuple[int, int]) -> bool:
         """Note how far a stream has come; whether what stands there has not been counted yet."""

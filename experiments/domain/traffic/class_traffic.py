@@ -21,6 +21,7 @@ from ldfi.experiments.domain.traffic.returns import Returns
 from ldfi.experiments.domain.traffic.spells import Spells
 from ldfi.experiments.domain.traffic.suspected import Suspected
 from ldfi.experiments.domain.traffic.topology import Topology
+from ldfi.experiments.domain.traffic.unseen import NOTHING, Unseen
 from ldfi.lineage.blame import FailureRecord
 from ldfi.lineage.classes import CONSISTENT
 from ldfi.lineage.evidence import in_order
@@ -155,6 +156,11 @@ class Traffic:
     """When the traces of the newest requests were whole (Unix seconds). Not kept either."""
     frequency: Frequency = field(default_factory=Frequency, compare=False)
     """How often its devices ask. Nor is that."""
+    unseen: Unseen = field(default=NOTHING, compare=False)
+    """What cannot be seen of its requests, as of the last look."""
+    taken_in: Faults = frozenset()
+    """Points whose calls run in traces of their own, and a person has said that they are of these
+    requests."""
 
     @classmethod
     def of(cls, shapes: Iterable[Shape], topology: Topology, since: float, until: float) -> Traffic:
@@ -211,6 +217,8 @@ class Traffic:
             self._newest.copy(),
             self._recent.copy(),
             self._arrived.copy(),
+            self.unseen,
+            self.taken_in,
         )
 
     def frequent(self) -> Iterator[tuple[Faults, Faults, str]]:
@@ -383,6 +391,8 @@ class Traffic:
             "aside": [[*each, count] for each, count in self._aside.items()],
             "topology": self.topology.to_json(points),
             "suspected": self.suspected.to_json(points),
+            **({"unseen": self.unseen.to_json()} if self.unseen.gaps else {}),
+            **({"taken_in": sorted(self.taken_in)} if self.taken_in else {}),
             "points": points.names,
         }
 
@@ -398,6 +408,8 @@ class Traffic:
             data["good"],
             Topology.from_json(data["topology"], points),
             Suspected.from_json(data.get("suspected", ()), points),
+            unseen=Unseen.from_json(data.get("unseen")),
+            taken_in=frozenset(data.get("taken_in", ())),
         )
         times = data.get("recent_at") or [0.0] * len(data["recent"])  # once nobody noted when
         traffic._recent.extend(

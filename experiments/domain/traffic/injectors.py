@@ -48,6 +48,12 @@ MOST_PROVED: Final = 1_000
 MOST_LIBRARIES: Final = 16
 """Libraries that are remembered of one point."""
 
+NO_CONTEXT: Final = (
+    "nothing until the context is passed on to what makes this call, which runs in a trace of its"
+    " own"
+)
+"""What has to be installed for a call that has no context."""
+
 _Key = TypeVar("_Key")
 
 EVERY_KIND: Final = frozenset({"*"})

@@ -21,8 +21,8 @@ RULE = {"admin"}
 
 _API = {
     "GET": {
-        "viewer": """openapi.json status classes classes/called audit was-it-us ids whatif events
-            campaigns campaigns/{campaign_id} campaigns/{campaign_id}/experiments
+        "viewer": """openapi.json status classes classes/called loose-calls audit was-it-us ids
+            whatif events campaigns campaigns/{campaign_id} campaigns/{campaign_id}/experiments
             campaigns/{campaign_id}/certificates campaigns/{campaign_id}/evidence head
             experiments experiments/{experiment_id} findings findings/{finding_id}
             findings/{finding_id}/scenario findings/{finding_id}/issue
@@ -37,7 +37,8 @@ _API = {
             campaigns/{campaign_id}/release experiments experiments/{experiment_id}/approve
             experiments/{experiment_id}/reject experiments/{experiment_id}/abort
             findings/{finding_id}/acknowledge findings/{finding_id}/link
-            findings/{finding_id}/verify maintenance maintenance/{window_id}/close replays/runs""",
+            findings/{finding_id}/verify maintenance maintenance/{window_id}/close replays/runs
+            loose-calls""",
         "admin": "tokens namespaces",
     },
     "DELETE": {"admin": "tokens/{token_id}"},

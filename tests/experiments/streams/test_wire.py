@@ -7,6 +7,7 @@ import pytest
 
 from ldfi.experiments.domain.traffic.cut import CutRequest
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
+from ldfi.experiments.domain.traffic.sightings import Event
 from ldfi.experiments.errors import UnreadableMessage
 from ldfi.experiments.streams import wire
 from ldfi.experiments.streams.wire import (
@@ -14,11 +15,15 @@ from ldfi.experiments.streams.wire import (
     ObservationReader,
     ObservationWriter,
     read_cut,
+    read_event,
+    read_hole,
     read_mark,
     read_outcome,
     read_report,
     read_told,
     write_cut,
+    write_event,
+    write_hole,
     write_mark,
     write_outcome,
     write_report,
@@ -208,3 +213,13 @@ def test_what_is_told_of_processes_is_read_back() -> None:
     assert read_told(write_told("e1", died)) == ("e1", died)
     assert [read_mark(write_told("e1", died)), read_told(write_mark(mark, 17))] == [None, None]
     assert read_cut(b'{"cut":["e1","treatment"],"died":[[1]]}') is None
+
+
+def test_what_traces_do_not_tell_comes_through_and_nothing_else_is_taken_for_it() -> None:
+    event = Event("loose", "api", "stock", "api>http:GET:stock/*", 10, 20)
+    assert read_event(write_event(event)) == event
+    assert read_hole(write_hole("api", {"path": "/"})) == ("api", {"path": "/"})
+    for said in (b"[]", b'{"event":', b'{"event":[1]}', b'{"event":["x","","","",1,2]}', b"{}"):
+        assert read_event(said) is None
+        assert read_hole(said.replace(b"event", b"hole")) is None
+    assert read_cut(write_event(event)) is None
