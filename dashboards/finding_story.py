@@ -121,7 +121,8 @@ def finding_story(
         spread=_spread(next((each for each in hurt if each.lesson), None)),
         detail=_detail(runs.treated),
         evidence=tuple(
-            Evidence(each, said_outcome(each.comparison, each.verdict)) for each in experiments
+            Evidence(each, said_outcome(each.comparison, _of_harm(each.verdict)))
+            for each in experiments
         ),
         history=tuple(history),
         runs=runs,
@@ -131,6 +132,12 @@ def finding_story(
         advice=explained.advice,
         issues=tuple((NAMES[tracker], issue(subject, tracker)) for tracker in TRACKERS),
     )
+
+
+def _of_harm(verdict: str | None) -> str | None:
+    """Return the verdict of an experiment as it counts beside a finding: that one of them was
+    tolerated does not mean that users get what they ask for."""
+    return verdict if verdict == "harmful" else None
 
 
 def _commands(identity: str) -> Iterator[tuple[str, str]]:

@@ -64,7 +64,11 @@ def others_alone(verdict: str | None, counts: Mapping[str, Any]) -> bool:
 
 
 def said_outcome(counts: Mapping[str, Any], verdict: str | None = None) -> str:
-    """Say what users saw: how many devices failed in either arm. Empty where nobody was treated."""
+    """Say what users saw: how many devices failed in either arm. Empty where nobody was treated.
+
+    That all got what they asked for is said of what was tolerated, and of nothing else: where none
+    has failed so far, or nobody knows, that is no promise.
+    """
     if others_alone(verdict, counts):
         return INTERFERENCE
     treated, control = counts.get("treatment"), counts.get("control")
@@ -73,8 +77,10 @@ def said_outcome(counts: Mapping[str, Any], verdict: str | None = None) -> str:
     met = "that met these failures"
     if treated["failures"]:
         met = f"{_of(treated)} {met} did not get what they asked for"
-    else:
+    elif verdict == "tolerated" and not counts.get("hurt"):
         met = f"Of {_devices(treated['devices'])} {met}, all got what they asked for"
+    else:
+        met = f"Of {_devices(treated['devices'])} {met}, none was seen to fail"
     if not control["devices"]:
         return f"{met}."
     if not control["failures"]:

@@ -68,10 +68,20 @@ def test_outcomes() -> None:
         "All 11 devices that met these failures did not get what they asked for; of 13 devices "
         "that did not meet them, none failed."
     )
-    assert said_outcome({"control": arm(9, 0), "treatment": arm(5, 0)}) == (
+    well = {"control": arm(9, 0), "treatment": arm(5, 0)}
+    assert said_outcome(well, "tolerated") == (
         "Of 5 devices that met these failures, all got what they asked for; of 9 devices that "
         "did not meet them, none failed."
     )
+    for counts, verdict in (
+        (well, "inconclusive"),
+        (well, None),
+        ({**well, "hurt": 3}, "tolerated"),
+    ):
+        assert said_outcome(counts, verdict) == (
+            "Of 5 devices that met these failures, none was seen to fail; of 9 devices that did "
+            "not meet them, none failed."
+        )
     assert said_outcome({"control": arm(20, 1), "treatment": arm(20, 19)}) == (
         "19 of 20 devices that met these failures did not get what they asked for; of those that "
         "did not meet them, 1 of 20 devices failed as well."
