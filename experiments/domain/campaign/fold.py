@@ -176,9 +176,6 @@ class Fold:
         why = self._unreached.get(named, self._unreached[fault])
         return why if why == NO_TIMEOUT else f"no injector: {why}" if why else NO_INJECTOR
 
-    def _lacks(self, point: str) -> str:
-        return NO_CONTEXT if point in self.around.taken_in else to_install(point)
-
     def errors(self, domain: str) -> frozenset[str]:
         """Return the errors of which a domain consists."""
         return self._errors[domain]
