@@ -28,6 +28,7 @@ from ldfi.experiments.domain.gates.present import Present
 from ldfi.experiments.domain.gates.waits import ServiceTimes
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
+from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.cut import cut_of
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.observation import Join, Observation, Outcome
@@ -265,14 +266,16 @@ class Engine:
         if lineage.experiment:
             told = lineage.experiment, trace.trace_id, deaths(trace.spans)
             self.scheduler.settle(*told)
-        else:
-            known = self.catalogue.class_of(lineage.features, lineage.service)
-            if known is not None:
-                known.traffic.arrive(now)
+        elif (traffic := self._traffic_of(lineage)) is not None:
+            traffic.arrive(now)
         if self.outcomes_from == "root":
             self._route(Observation(lineage, root_outcome(lineage)), now)
         else:
             self._route(self._join.add_lineage(lineage, now), now)
+
+    def _traffic_of(self, lineage: Lineage) -> Traffic | None:
+        known = self.catalogue.class_of(lineage.features, lineage.service)
+        return None if known is None else known.traffic
 
     def _name_late(self) -> None:
         """Let each class know what happens in its requests after they were judged."""
@@ -289,6 +292,8 @@ class Engine:
         if observation is None:
             return
         if not observation.lineage.experiment:
+            if (traffic := self._traffic_of(observation.lineage)) is not None:
+                traffic.report(now)
             near = self.scheduler.pass_by(observation, now)
             self.catalogue.observe(observation, now, at, near=near)
         elif not self.scheduler.observe(observation, now):

@@ -134,7 +134,7 @@ class State:
             request_class=known.name,
             success_rate=steady.rate,
             outcomes=steady.outcomes,
-            unheard=too_many(1 - heard * steady.rate, settings) if heard < 1 else None,
+            unheard=too_many(1 - heard, settings) if heard < 1 else None,
         )
 
 

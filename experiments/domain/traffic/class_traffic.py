@@ -150,6 +150,10 @@ class Traffic:
         default_factory=lambda: deque(maxlen=5 * STEADY_OUTCOMES), compare=False
     )
     """When the traces of the newest requests were whole (Unix seconds). Not kept either."""
+    _reported: deque[float] = field(
+        default_factory=lambda: deque(maxlen=5 * STEADY_OUTCOMES), compare=False
+    )
+    """When the newest reports met their traces (Unix seconds)."""
     frequency: Frequency = field(default_factory=Frequency, compare=False)
     """How often its devices ask. Nor is that."""
 
@@ -206,6 +210,7 @@ class Traffic:
             self._newest.copy(),
             self._recent.copy(),
             self._arrived.copy(),
+            self._reported.copy(),
         )
 
     def frequent(self) -> Iterator[tuple[Faults, Faults, str]]:
@@ -346,16 +351,20 @@ class Traffic:
         """Note that the trace of a request is whole, whether or not a device will report on it."""
         self._arrived.append(now)
 
+    def report(self, now: float) -> None:
+        """Note that a device has reported on a request whose trace is whole."""
+        self._reported.append(now)
+
     def heard(self, now: float) -> float | None:
         """Return the share of requests on which devices reported of late, the largest that chance
         leaves plausible (two standard deviations); None where too few came to tell."""
-        if not (self._arrived and self._recent):
+        if not (self._arrived and self._reported):
             return None
-        since = max(self._arrived[0], self._recent[0][0], now - STEADY_SECONDS)
+        since = max(self._arrived[0], self._reported[0], now - STEADY_SECONDS)
         of = sum(at >= since for at in self._arrived)
         if of < HEARD_OF:
             return None
-        share = min(1.0, sum(at >= since for at, _ in self._recent) / of)
+        share = min(1.0, sum(at >= since for at in self._reported) / of)
         return min(1.0, share + 2 * math.sqrt(share * (1 - share) / of))
 
     def calling(self, points: Faults) -> tuple[int, int]:
