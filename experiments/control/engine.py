@@ -267,7 +267,7 @@ class Engine:
             told = lineage.experiment, trace.trace_id, deaths(trace.spans)
             self.scheduler.settle(*told)
         elif (traffic := self._traffic_of(lineage)) is not None:
-            traffic.arrive(now)
+            traffic.reporting.arrive(now)
         if self.outcomes_from == "root":
             self._route(Observation(lineage, root_outcome(lineage)), now)
         else:
@@ -293,7 +293,7 @@ class Engine:
             return
         if not observation.lineage.experiment:
             if (traffic := self._traffic_of(observation.lineage)) is not None:
-                traffic.report(now)
+                traffic.reporting.report(now)
             near = self.scheduler.pass_by(observation, now)
             self.catalogue.observe(observation, now, at, near=near)
         elif not self.scheduler.observe(observation, now):

@@ -89,7 +89,7 @@ def _flows(definition: Definition, catalogue: Catalogue, now: float) -> list[Flo
         rate = known.traffic.per_second(now)
         named = not definition.classes or matching(definition.classes, [known.name]) is not None
         if rate is not None and named and known.unfit_for(settings.min_consistency) is None:
-            heard = known.traffic.heard(now)
+            heard = known.traffic.reporting.share(now)
             failing = 1 - known.traffic.steady(now).rate
             flows.append(Flow(known.name, rate, failing, 1.0 if heard is None else heard))
     return sorted(flows, key=lambda each: (-each.per_second, each.request_class))

@@ -127,7 +127,7 @@ class State:
         """Return what the guards have to know of a campaign, and of one of its classes."""
         known, settings = exploration.knowledge, exploration.settings
         steady = known.traffic.steady(now)
-        heard = None if settings.promql is not None else known.traffic.heard(now)
+        heard = None if settings.promql is not None else known.traffic.reporting.share(now)
         heard = 1.0 if heard is None else heard
         return replace(
             self.nearby.facts(facts, known.traffic, now),

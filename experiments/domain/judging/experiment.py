@@ -399,7 +399,7 @@ class Experiment:
         """Control against treatment."""
         return compare(self.arms["control"].sample(), self.arms["treatment"].sample())
 
-    def reports(self) -> BothReports:
+    def _reports(self) -> BothReports:
         """Count who was heard of, by what the edges say to have let in."""
         control = self.enrolled if self.state == "settling" else self.controls
         return reports(self.reach, self.order, self.used, control)
@@ -419,7 +419,7 @@ class Experiment:
         if not enough or last:
             return enough
         if self._roll.doubtful(self.reach, self.order, self.settings):
-            if too_many(unwell(self.reports()), self.settings) is not None:
+            if too_many(unwell(self._reports()), self.settings) is not None:
                 return True
         elif seldom.unshown(self.order, self._seldom()) is None:
             return True
@@ -432,7 +432,7 @@ class Experiment:
         """Give the verdict: see *the order*, above."""
         told, known = self.tests.final(), self.enrolled is not None
         counted = self.settings.promql is not None
-        self.heard, self.rare = None if counted else self.reports(), self._seldom()
+        self.heard, self.rare = None if counted else self._reports(), self._seldom()
         silent = None
         if self.heard is not None:
             silent = silence(self.heard, self.settings, told, known=known)

@@ -126,9 +126,9 @@ def sampled(scene: Scene) -> None:
     """One device in ten reports."""
     for known in scene.world.engine.catalogue.classes.values():
         for _ in range(900):
-            known.traffic.arrive(scene.world.now)
+            known.traffic.reporting.arrive(scene.world.now)
         for _ in range(90):
-            known.traffic.report(scene.world.now)
+            known.traffic.reporting.report(scene.world.now)
 
 
 def limited(**bounds: object) -> Trip:
