@@ -12,7 +12,7 @@ import logging
 
 from ldfi.experiments.control.record import Record, uncertified
 from ldfi.experiments.control.state import State
-from ldfi.experiments.domain.campaign.knowledge import Knowledge
+from ldfi.experiments.domain.campaign.knowledge import Knowledge, unseen_of
 
 _log = logging.getLogger("ldfi")
 
@@ -49,4 +49,4 @@ class Certifier:
             _log.exception("the certificate of %s could not be written", knowledge.name)
             filing.give_up(changes)
         else:
-            filing.file(changes, knowledge.name, certificate, knowledge.unseen())
+            filing.file(changes, knowledge.name, certificate, unseen_of(knowledge))

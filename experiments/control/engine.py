@@ -29,6 +29,7 @@ from ldfi.experiments.domain.gates.present import Present
 from ldfi.experiments.domain.gates.waits import ServiceTimes
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
+from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.cut import cut_of, proves
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.observation import Join, Observation, Outcome
@@ -327,13 +328,8 @@ class Engine:
         if lineage is not None and self.replays.take(lineage, now):
             return  # nobody's experiment, and evidence of nothing
         reason = unusable(trace, lineage)
-        if lineage is not None and reason in HOLES:
-            self.sightings.take_hole(lineage.features, lineage.service)
         if reason:
-            self.dropped[reason] += 1
-            cut = cut_of(trace, lineage)
-            if cut is not None:
-                self.scheduler.lose(*cut)
+            self._note_hole(trace, lineage, reason)
         if lineage is None or (reason and not proves(lineage)):
             self._join.give_up(trace.trace_id, now)
             return
@@ -341,14 +337,24 @@ class Engine:
         if lineage.experiment:
             told = lineage.experiment, trace.trace_id, deaths(trace.spans)
             self.scheduler.settle(*told)
-        else:
-            known = self.catalogue.class_of(lineage.features, lineage.service)
-            if known is not None:
-                known.traffic.arrive(now)
+        elif (traffic := self._traffic_of(lineage)) is not None:
+            traffic.reporting.arrive(now)
         if self.outcomes_from == "root":
             self._route(Observation(lineage, root_outcome(lineage)), now)
         else:
             self._route(self._join.add_lineage(lineage, now), now)
+
+    def _traffic_of(self, lineage: Lineage) -> Traffic | None:
+        known = self.catalogue.class_of(lineage.features, lineage.service)
+        return None if known is None else known.traffic
+
+    def _note_hole(self, trace: Trace, lineage: Lineage | None, reason: str) -> None:
+        self.dropped[reason] += 1
+        if lineage is not None and reason in HOLES:
+            self.sightings.take_hole(lineage.features, lineage.service)
+        cut = cut_of(trace, lineage)
+        if cut is not None:
+            self.scheduler.lose(*cut)
 
     def _name_late(self) -> None:
         """Let each class know what happens in its requests after they were judged."""
@@ -370,6 +376,8 @@ class Engine:
         if self.outcomes_from == "devices":
             self.sightings.reported(lineage.trace_id)
         if not observation.lineage.experiment:
+            if (traffic := self._traffic_of(observation.lineage)) is not None:
+                traffic.reporting.report(now)
             near = self.scheduler.pass_by(observation, now)
             self.catalogue.observe(observation, now, at, near=near)
         elif not self.scheduler.observe(observation, now):

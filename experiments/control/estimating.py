@@ -90,7 +90,7 @@ def _flows(definition: Definition, catalogue: Catalogue, now: float) -> list[Flo
         rate = known.traffic.per_second(now)
         named = not definition.classes or matching(definition.classes, [known.name]) is not None
         if rate is not None and named and known.unfit_for(settings.min_consistency) is None:
-            heard = known.traffic.heard(now)
+            heard = known.traffic.reporting.share(now)
             flows.append(
                 Flow(
                     known.name,

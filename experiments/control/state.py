@@ -130,14 +130,14 @@ class State:
         """Return what the guards have to know of a campaign, and of one of its classes."""
         known, settings = exploration.knowledge, exploration.settings
         steady = known.traffic.steady(now)
-        heard = None if settings.promql is not None else known.traffic.heard(now)
+        heard = None if settings.promql is not None else known.traffic.reporting.share(now)
         heard = 1.0 if heard is None else heard
         return replace(
             self.nearby.facts(facts, known.traffic, now),
             request_class=known.name,
             success_rate=steady.rate,
             outcomes=steady.outcomes,
-            unheard=too_many(1 - heard * steady.rate, settings) if heard < 1 else None,
+            unheard=too_many(1 - heard, settings) if heard < 1 else None,
         )
 
 

@@ -27,7 +27,7 @@ from ldfi.experiments.pytest_plugin.everywhere import everywhere
 from ldfi.experiments.pytest_plugin.own_commands import set_aside
 from ldfi.experiments.pytest_plugin.recorder import RELAY, Recorder, own_provider
 from ldfi.experiments.pytest_plugin.service import service_name
-from ldfi.experiments.pytest_plugin.unseen import Unseen, watched
+from ldfi.experiments.pytest_plugin.unseen import Untraced, watched
 from ldfi.fit import clients, runtime
 from ldfi.fit.clients import fakes
 from ldfi.fit.context import ENTRY
@@ -52,7 +52,7 @@ class Armed:
         keys: Keys,
         provider: TracerProvider,
         elsewhere: Elsewhere | None,
-        unseen: Unseen,
+        unseen: Untraced,
     ) -> None:
         self._unseen = unseen
         self._service = service

@@ -43,7 +43,7 @@ _NAMES: Final = ("server.address", "net.peer.name", "net.peer.ip", "peer.hostnam
 _PORTS: Final = ("server.port", "net.peer.port", "peer.port")
 
 
-class Unseen:
+class Untraced:
     """``left``: what was reached without a span around it, as (host, port), or a child process as
     (its name, ""); of all runs so far."""
 
@@ -114,7 +114,7 @@ _READ: Final = {
     "http.client.send": _requested,
     "subprocess.Popen": _started,
 }
-_listening: list[Unseen] = []
+_listening: list[Untraced] = []
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
@@ -129,13 +129,13 @@ _hooked: list[bool] = []
 
 
 @contextmanager
-def watched() -> Iterator[Unseen]:
+def watched() -> Iterator[Untraced]:
     """Watch what leaves this process as long as this lasts. (A hook can never be taken out again:
     it idles.)"""
     if not _hooked:
         sys.addaudithook(_hook)
         _hooked.append(True)
-    unseen = Unseen()
+    unseen = Untraced()
     _listening.append(unseen)
     try:
         yield unseen

@@ -236,11 +236,6 @@ class Knowledge:
         fresh.filing.changes += 1
         return fresh
 
-    def unseen(self) -> dict[str, Any]:
-        """Return what the certificate says of what cannot be seen: the figure, and the bound that
-        was asked for."""
-        return {"bound": self.settings.unseen, **self.traffic.unseen.to_json()}
-
     def study_traffic(self) -> None:
         """Take in what the traffic has shown since the last time."""
         self.filing.look(self.traffic.unseen)
@@ -318,7 +313,7 @@ class Knowledge:
         self.study_traffic()
         if self.filing.document is None or not self.filing.current:
             certificate = self.statement().certificate()
-            return self.filing.file(self.filing.changes, self.name, certificate, self.unseen())
+            return self.filing.file(self.filing.changes, self.name, certificate, unseen_of(self))
         return self.filing.document
 
     def _injected(self, variables: Iterable[str]) -> frozenset[str]:
@@ -356,3 +351,9 @@ def shut_off(known: Knowledge, points: Iterable[str]) -> None:
 
 def _hypothesis(faults: Iterable[object]) -> Hypothesis:
     return frozenset(map(str, faults))
+
+
+def unseen_of(knowledge: Knowledge) -> dict[str, Any]:
+    """Return what the certificate says of what cannot be seen: the figure, and the bound that was
+    asked for."""
+    return {"bound": knowledge.settings.unseen, **knowledge.traffic.unseen.to_json()}

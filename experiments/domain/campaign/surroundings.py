@@ -84,7 +84,7 @@ def surroundings(
         shown=tuple(sorted(shown(failures for _, failures, _ in frequent).items())),
         limited=(
             *injectors.limits(points - taken_in),
-            *((point, frozenset[str]()) for point in sorted(taken_in)),
+            *((point, frozenset[str](), "") for point in sorted(taken_in)),
         ),
         known_as=(id(topology), topology.changes),
         taken_in=taken_in,

@@ -8,7 +8,6 @@ points that failed in them, by nature, and how, and a group's frequent supports 
 
 from __future__ import annotations
 
-import math
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Any, Final, Literal
 from ldfi.experiments.domain.traffic.frequency import Frequency
 from ldfi.experiments.domain.traffic.interned import Interned, faults_at, names_at
 from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.experiments.domain.traffic.reporting import Reporting
 from ldfi.experiments.domain.traffic.returns import Returns
 from ldfi.experiments.domain.traffic.spells import Spells
 from ldfi.experiments.domain.traffic.suspected import Suspected
@@ -55,9 +55,6 @@ WHY_ASIDE: Final[dict[Aside, str]] = {
 
 STEADY_SECONDS = 600.0
 """How old they may be: what went well last night says nothing of now."""
-
-HEARD_OF = 50
-"""Requests from which on it is said what share of them devices report on."""
 
 RATE_OUTCOMES, RATE_SECONDS = 10, 60.0
 """Outcomes, over so many seconds, that it takes to say how many come; or else a full house."""
@@ -150,10 +147,8 @@ class Traffic:
         default_factory=lambda: deque(maxlen=STEADY_OUTCOMES)
     )
     """When an outcome came to be known (Unix seconds), and whether it was good."""
-    _arrived: deque[float] = field(
-        default_factory=lambda: deque(maxlen=5 * STEADY_OUTCOMES), compare=False
-    )
-    """When the traces of the newest requests were whole (Unix seconds). Not kept either."""
+    reporting: Reporting = field(default_factory=Reporting, compare=False)
+    """On how many of its requests devices report. Not kept either."""
     frequency: Frequency = field(default_factory=Frequency, compare=False)
     """How often its devices ask. Nor is that."""
     unseen: Unseen = field(default=NOTHING, compare=False)
@@ -216,7 +211,8 @@ class Traffic:
             self.returns,
             self._newest.copy(),
             self._recent.copy(),
-            self._arrived.copy(),
+            self.reporting.copy(),
+            self.frequency,
             self.unseen,
             self.taken_in,
         )
@@ -349,22 +345,6 @@ class Traffic:
         if not busy and (len(times) < RATE_OUTCOMES or seconds < RATE_SECONDS):
             return None
         return len(times) / seconds
-
-    def arrive(self, now: float) -> None:
-        """Note that the trace of a request is whole, whether or not a device will report on it."""
-        self._arrived.append(now)
-
-    def heard(self, now: float) -> float | None:
-        """Return the share of requests on which devices reported of late, the largest that chance
-        leaves plausible (two standard deviations); None where too few came to tell."""
-        if not (self._arrived and self._recent):
-            return None
-        since = max(self._arrived[0], self._recent[0][0], now - STEADY_SECONDS)
-        of = sum(at >= since for at in self._arrived)
-        if of < HEARD_OF:
-            return None
-        share = min(1.0, sum(at >= since for at, _ in self._recent) / of)
-        return min(1.0, share + 2 * math.sqrt(share * (1 - share) / of))
 
     def to_json(self) -> dict[str, Any]:
         """Everything, in numbers: places in the list of ``points``."""

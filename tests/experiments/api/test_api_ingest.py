@@ -259,7 +259,7 @@ def test_equal_ids_are_equal_under_one_key_and_strangers_under_another(file: Pat
         app = service(f"sqlite:///{file}", member_key=key)
         with client_of(app, GIVEN["devices"]) as client:
             report(client, metric)
-            outcome = app.state.engine._join._outcomes.take(TRACE)
+            (outcome,) = app.state.engine._join._outcomes.take(TRACE)
         return outcome.device, outcome.member
 
     assert seen(b"1" * 32) == seen(b"1" * 32)

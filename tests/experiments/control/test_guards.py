@@ -122,6 +122,15 @@ def unheard(scene: Scene) -> None:
     scene.world.now += 700
 
 
+def sampled(scene: Scene) -> None:
+    """One device in ten reports."""
+    for known in scene.world.engine.catalogue.classes.values():
+        for _ in range(900):
+            known.traffic.reporting.arrive(scene.world.now)
+        for _ in range(90):
+            known.traffic.reporting.report(scene.world.now)
+
+
 def limited(**bounds: object) -> Trip:
     def trip(scene: Scene) -> None:
         state = scene.world.engine.scheduler.state
@@ -178,6 +187,7 @@ TRIPS: dict[str, tuple[Trip, str]] = {
         unheard,
         "steady state is not known: 0 outcomes came in the last 10 minutes",
     ),
+    "reports": (sampled, "of 8"),
     "steady state": (failing, "steady state does not hold:"),
     "concurrency": (one_at_a_time, "1 experiments run already, at most 1 may"),
     "one experiment a class": (

@@ -521,7 +521,7 @@ def test_tolerated_takes_more_devices_where_more_of_the_treated_are_silent(
     feed(experiment, 30, treated=True)
     for number in range(100, 310):
         experiment.observe(seen(number, "control", success=True))
-    experiment.used, experiment.controls = 30 + silent, 213
+    experiment.used, experiment.controls = 30 + silent, 243
     assert not experiment.review(5.0)
     # Then that is enough, and where it is more of the treated, more are let in
     assert experiment.review(10.0) is clear
