@@ -84,6 +84,7 @@ SAME: Final = {
     "httpx2, asyncio": "httpx2",
     "redis-py, asyncio": "redis-py",
     "psycopg, asyncio": "psycopg",
+    "psycopg2, DictCursor": "psycopg2",
 }
 """Clients whose callers see the same as another's; messages may differ."""
 
@@ -100,6 +101,13 @@ BY_THEMSELVES: Final[dict[str, dict[str, str]]] = {
         "sql:serialization": "SerializationFailure",
         "sql:readonly": "ReadOnlySqlTransaction",
         "sql:lost": "AdminShutdown",
+    },
+    "psycopg2": {
+        "reset": "OperationalError",
+        "sql:deadlock": "DeadlockDetected",
+        "sql:serialization": "SerializationFailure",
+        "sql:readonly": "ReadOnlySqlTransaction",
+        "sql:lost": "OperationalError",
     },
     "asyncpg": {
         "reset": "ConnectionDoesNotExistError",
