@@ -30,6 +30,8 @@ LIBRARIES: Final = {
     "kafka": "kafka_python",
     "aiokafka": "aiokafka",
     "confluent_kafka": "confluent_kafka",
+    "kombu.messaging": "kombu",
+    "celery.app.base": "celery",
 }
 """The module whose import brings a library into the process → the file here that knows it."""
 
@@ -45,6 +47,8 @@ KINDS: Final = {
     "kafka_python": ("message",),
     "aiokafka": ("message",),
     "confluent_kafka": ("message",),
+    "kombu": ("message",),
+    "celery": ("message",),
 }
 """The file → the kinds of its points, where they are not HTTP."""
 
@@ -55,6 +59,7 @@ _INSTRUMENTED: Final = frozenset(
         "aiokafka",
         "asyncpg",
         "botocore",
+        "celery",
         "confluent_kafka",
         "grpc",
         "httpx",

@@ -127,6 +127,8 @@ BY_THEMSELVES: Final[dict[str, dict[str, str]]] = {
         "truncated": "200",
         "corrupt": "UnicodeDecodeError",
     },
+    "Celery, publish": {"error": "OperationalError"},
+    "Celery, result": {"error": "ConnectionError", "timeout": "TimeoutError"},
     "kafka-python, consumer": {"timeout": "{}"},
     "aiokafka": {"timeout": "NodeNotReadyError"},
     "aiokafka, consumer": {"timeout": "{}"},
