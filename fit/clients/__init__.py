@@ -18,6 +18,7 @@ LIBRARIES: Final = {
     "httpcore": "httpx",
     "httpcore2": "httpx2",
     "urllib3": "requests_urllib3",
+    "http.client": "http_client",
     "botocore": "botocore",
     "aiohttp": "aiohttp",
     "grpc": "grpc",
@@ -69,6 +70,7 @@ _INSTRUMENTED: Final = frozenset(
         "redis",
         "requests",
         "sqlalchemy",
+        "urllib",
         "urllib3",
     ]
 )

@@ -47,6 +47,20 @@ SEEN: Final[dict[str, dict[str, str]]] = {
         **_ANSWERS,
         "truncated": "urllib3.exceptions.ProtocolError",
     },
+    "http.client": {
+        "refused": "builtins.ConnectionRefusedError",
+        "reset": "builtins.ConnectionResetError",
+        "timeout": "builtins.TimeoutError",
+        **_ANSWERS,
+        "truncated": "http.client.IncompleteRead",
+    },
+    "urllib.request": {
+        "refused": "urllib.error.URLError",
+        "reset": "builtins.ConnectionResetError",
+        "timeout": "builtins.TimeoutError",
+        **_ANSWERS,
+        "truncated": "http.client.IncompleteRead",
+    },
     "aiohttp": {
         "refused": "aiohttp.client_exceptions.ClientConnectorError",
         "reset": "aiohttp.client_exceptions.ClientOSError",
