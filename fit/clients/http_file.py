@@ -49,11 +49,12 @@ def slow_down(
 ) -> None:
     """Have the body of an answer come slowly, where it is to. ``length``: of the body, in bytes;
     None where it is not announced."""
-    if response.fp is None:
-        return  # no body
+    read: Any = response.fp  # None without a body, whatever its type says
+    if read is None:
+        return
     pace = slow.begun(length)
     if pace is not None:
-        file: Any = SlowFile(response.fp, pace, patience)
+        file: Any = SlowFile(read, pace, patience)
         response.fp = io.BufferedReader(file, _BUFFER)
 
 

@@ -47,7 +47,7 @@ class Raising(NamedTuple):
                     cursor.connection.close()
 
 
-class Cut(NamedTuple):
+class Severed(NamedTuple):
     """The connection is torn down; libpq notices as the statement is sent."""
 
     descriptor: int

@@ -17,8 +17,8 @@ import psycopg
 from ldfi.fit import error, passage, patching
 from ldfi.fit.clients.postgresql import (
     ABOVE,
-    Cut,
     Raising,
+    Severed,
     said_by_server,
     statement_point,
     verb_of,
@@ -42,7 +42,7 @@ def _sync(plain: Any) -> Callable[[Any], Any]:
         def execute(cursor: Any, query: Any, *rest: Any, **named: Any) -> Any:
             if armed() and not getattr(cursor.connection, ABOVE, False):
                 said = passage.through(_SITE, None, cursor, query)
-                if isinstance(said, Cut):
+                if isinstance(said, Severed):
                     said.on()
                 elif said is not None:
                     _raise(plain, cursor, said)
@@ -65,7 +65,7 @@ def _async(plain: Any) -> Callable[[Any], Any]:
     def wrap(original: Any) -> Any:
         async def hit(fault: Any, cursor: Any, *call: Any, **named: Any) -> Any:
             said = await fault
-            if isinstance(said, Cut):
+            if isinstance(said, Severed):
                 said.on()
             elif said is not None:
                 await _raise_async(plain, cursor, said)
@@ -109,7 +109,7 @@ def _strike(injection: Injection, cursor: Any, query: Any) -> Strike | None:
     if cursor.connection._pipeline is not None:
         return None
     if injection.kind == "reset":
-        return Strike(failure=Cut(cursor.connection.fileno()))
+        return Strike(failure=Severed(cursor.connection.fileno()))
     said = said_by_server(injection.kind, verb_of(_text(query, cursor)))
     return None if said is None else Strike(failure=said)
 

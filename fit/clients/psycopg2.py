@@ -21,8 +21,8 @@ from psycopg2 import extensions
 from ldfi.fit import error, passage, patching
 from ldfi.fit.clients.postgresql import (
     ABOVE,
-    Cut,
     Raising,
+    Severed,
     said_by_server,
     statement_point,
     verb_of,
@@ -54,7 +54,7 @@ def _sync(original: Any) -> Any:
         here = cursor.connection
         if armed() and not here.async_ and not getattr(here, ABOVE, False):
             said = passage.through(_SITE, None, cursor, query)
-            if isinstance(said, Cut):
+            if isinstance(said, Severed):
                 said.on()
             elif said is not None:
                 _raise(cursor, said)
@@ -117,7 +117,7 @@ def _strike(injection: Injection, cursor: Any, query: Any) -> Strike | None:
     if injection.kind == "delay":
         return delay(injection.delay_ms)
     if injection.kind == "reset":
-        return Strike(failure=Cut(cursor.connection.fileno()))
+        return Strike(failure=Severed(cursor.connection.fileno()))
     server_says = said_by_server(injection.kind, verb_of(_text(query, cursor)))
     return None if server_says is None else Strike(failure=server_says)
 
