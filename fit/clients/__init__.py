@@ -18,17 +18,21 @@ LIBRARIES: Final = {
     "httpcore": "httpx",
     "httpcore2": "httpx2",
     "urllib3": "requests_urllib3",
+    "http.client": "http_client",
     "botocore": "botocore",
     "aiohttp": "aiohttp",
     "grpc": "grpc",
     "grpc.aio": "grpc_aio",
     "sqlalchemy": "sqlalchemy",
     "psycopg": "psycopg",
+    "psycopg2": "psycopg2",
     "asyncpg": "asyncpg",
     "redis": "redis",
     "kafka": "kafka_python",
     "aiokafka": "aiokafka",
     "confluent_kafka": "confluent_kafka",
+    "kombu.messaging": "kombu",
+    "celery.app.base": "celery",
 }
 """The module whose import brings a library into the process → the file here that knows it."""
 
@@ -38,11 +42,14 @@ KINDS: Final = {
     "grpc_aio": ("rpc",),
     "sqlalchemy": ("db",),
     "psycopg": ("db",),
+    "psycopg2": ("db",),
     "asyncpg": ("db",),
     "redis": ("db",),
     "kafka_python": ("message",),
     "aiokafka": ("message",),
     "confluent_kafka": ("message",),
+    "kombu": ("message",),
+    "celery": ("message",),
 }
 """The file → the kinds of its points, where they are not HTTP."""
 
@@ -50,7 +57,9 @@ KINDS: Final = {
 INSTRUMENTED: Final = {
     "aiohttp": ("aiohttp_client",),
     "grpc_aio": ("grpc",),
+    "http_client": ("urllib",),
     "kafka_python": ("kafka",),
+    "kombu": ("celery",),
     "requests_urllib3": ("requests", "urllib3"),
 }
 """The file → OpenTelemetry's instrumentations of the libraries that it knows, where that is not the

@@ -7,6 +7,8 @@ when that really happens. Of a connection that is ``lost`` the near end is then 
 
 from __future__ import annotations
 
+import os
+import socket
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -43,6 +45,17 @@ class Raising(NamedTuple):
             if self.lost:
                 with suppress(Exception):
                     cursor.connection.close()
+
+
+class Severed(NamedTuple):
+    """The connection is torn down; libpq notices as the statement is sent."""
+
+    descriptor: int
+
+    def on(self) -> None:
+        """Shut the connection down, for both ends."""
+        with suppress(OSError), socket.socket(fileno=os.dup(self.descriptor)) as shared:
+            shared.shutdown(socket.SHUT_RDWR)
 
 
 def raising(kind: FaultKind, dialect: Any, verb: str) -> Raising | None:

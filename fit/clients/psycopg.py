@@ -9,16 +9,20 @@ points, nor have connections that SQLAlchemy made: there the point lies in SQLAl
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import psycopg
 
 from ldfi.fit import error, passage, patching
-from ldfi.fit.clients.postgresql import ABOVE, Raising, said_by_server, statement_point, verb_of
+from ldfi.fit.clients.postgresql import (
+    ABOVE,
+    Raising,
+    Severed,
+    said_by_server,
+    statement_point,
+    verb_of,
+)
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay
 from ldfi.fit.passage import Site, armed
@@ -38,7 +42,7 @@ def _sync(plain: Any) -> Callable[[Any], Any]:
         def execute(cursor: Any, query: Any, *rest: Any, **named: Any) -> Any:
             if armed() and not getattr(cursor.connection, ABOVE, False):
                 said = passage.through(_SITE, None, cursor, query)
-                if isinstance(said, _Cut):
+                if isinstance(said, Severed):
                     said.on()
                 elif said is not None:
                     _raise(plain, cursor, said)
@@ -61,7 +65,7 @@ def _async(plain: Any) -> Callable[[Any], Any]:
     def wrap(original: Any) -> Any:
         async def hit(fault: Any, cursor: Any, *call: Any, **named: Any) -> Any:
             said = await fault
-            if isinstance(said, _Cut):
+            if isinstance(said, Severed):
                 said.on()
             elif said is not None:
                 await _raise_async(plain, cursor, said)
@@ -87,17 +91,6 @@ async def _raise_async(plain: Any, cursor: Any, said: Raising) -> None:
             await cursor.connection.close()
 
 
-class _Cut(NamedTuple):
-    """The connection is torn down; libpq notices as the statement is sent."""
-
-    descriptor: int
-
-    def on(self) -> None:
-        """Shut the connection down, for both ends."""
-        with suppress(OSError), socket.socket(fileno=os.dup(self.descriptor)) as shared:
-            shared.shutdown(socket.SHUT_RDWR)
-
-
 def _name(service: str, cursor: Any, query: Any) -> str:
     return statement_point(service, _text(query, cursor), cursor.connection.info.dbname)
 
@@ -116,7 +109,7 @@ def _strike(injection: Injection, cursor: Any, query: Any) -> Strike | None:
     if cursor.connection._pipeline is not None:
         return None
     if injection.kind == "reset":
-        return Strike(failure=_Cut(cursor.connection.fileno()))
+        return Strike(failure=Severed(cursor.connection.fileno()))
     said = said_by_server(injection.kind, verb_of(_text(query, cursor)))
     return None if said is None else Strike(failure=said)
 

@@ -11,10 +11,8 @@ of the connection, so that the standard library reads it, and times out over it,
 from __future__ import annotations
 
 import functools
-import io
-import time
 from http.client import HTTPResponse
-from typing import Any, Final
+from typing import Any
 
 from urllib3 import HTTPHeaderDict
 from urllib3.connectionpool import HTTPConnectionPool
@@ -25,11 +23,12 @@ from urllib3.util.timeout import Timeout
 from ldfi.fit import error, hosts, passage, patching
 from ldfi.fit.answers import Reply, answer_of, wire
 from ldfi.fit.clients import fakes, http
+from ldfi.fit.clients.http_file import Wire, slow_down
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
 from ldfi.fit.points import http_point
-from ldfi.fit.slow import Pace, Slow
+from ldfi.fit.slow import Slow
 from ldfi.fit.strike import Strike
 from ldfi.fit.urls import split_url
 
@@ -72,56 +71,11 @@ def _sync(original: Any) -> Any:
     return make_request
 
 
-_BUFFER: Final = 65536
-
-
 def _slow_down(slow: Slow, response: Any, patience: float | None) -> None:
     """Have the body of an answer come slowly, where it is to: out of the socket's file."""
     read = getattr(response, "_original_response", None)
-    if not isinstance(read, HTTPResponse) or read.fp is None:
-        return  # no body, or one of HTTP/2
-    pace = slow.begun(lambda: response.length_remaining)
-    if pace is not None:
-        read.fp = io.BufferedReader(_SlowFile(read.fp, pace, patience), _BUFFER)
-
-
-class _SlowFile(io.RawIOBase):
-    """What is read of a socket's file at its pace."""
-
-    def __init__(self, file: Any, pace: Pace, patience: float | None) -> None:
-        super().__init__()
-        self._file = file
-        self._pace = pace
-        self._patience = patience
-        self._at = 0
-
-    def readable(self) -> bool:
-        """Tell that it can be read."""
-        return True
-
-    def fileno(self) -> int:
-        """Return the socket's number."""
-        return int(self._file.fileno())
-
-    def readinto(self, into: Any) -> int:
-        """Read what may come, and wait until anything may. Raises TimeoutError, as sockets do."""
-        there = len(self._file.peek(1))
-        size = self._pace.size(self._at, min(there, len(into)) or 1)
-        wait = self._pace.due(self._at)
-        if self._patience is not None and wait > self._patience:
-            time.sleep(self._patience)
-            raise TimeoutError("timed out")
-        if wait > 0:
-            time.sleep(wait)
-        data: bytes = self._file.read1(size)
-        into[: len(data)] = data
-        self._at += len(data)
-        return len(data)
-
-    def close(self) -> None:
-        """Close the socket's file."""
-        self._file.close()
-        super().close()
+    if isinstance(read, HTTPResponse):  # and no answer of HTTP/2
+        slow_down(slow, read, patience, lambda: response.length_remaining)
 
 
 def _address(pool: Any, url: str, options: Any) -> None:
@@ -198,7 +152,7 @@ def _response(answer: Reply, pool: Any, method: str, url: str, options: Any) -> 
 
     The body is left for its reader.
     """
-    read = HTTPResponse(_Wire(wire(answer)), method=method, url=url)  # type: ignore[arg-type]
+    read = HTTPResponse(Wire(wire(answer)), method=method, url=url)  # type: ignore[arg-type]
     read.begin()
     return Urllib3Response(
         body=read,
@@ -215,16 +169,6 @@ def _response(answer: Reply, pool: Any, method: str, url: str, options: Any) -> 
         retries=options.get("retries"),
         pool=pool,
     )
-
-
-class _Wire:
-    """All that the parser wants of a socket."""
-
-    def __init__(self, sent: bytes) -> None:
-        self._sent = sent
-
-    def makefile(self, *_: Any) -> Any:
-        return io.BytesIO(self._sent)
 
 
 _SITE = Site(_name, _strike)

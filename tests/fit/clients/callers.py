@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
+import urllib.error
+import urllib.request
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
 from functools import partial
+from http.client import HTTPConnection
 from typing import Any, Final, NamedTuple
 
 import aiohttp
@@ -108,6 +112,23 @@ def _urllib3(port: int, patience: float | None) -> Any:
         timeout = urllib3.Timeout(read=patience)
         answer = pool.request("GET", _url(port), timeout=timeout, retries=False)
         return answer.status, answer.data, answer.headers.get("content-type")
+
+
+def _http_client(port: int, patience: float | None) -> Any:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=patience)) as connection:
+        connection.request("GET", "/titles/17")
+        answer = connection.getresponse()
+        return answer.status, answer.read(), answer.headers.get("content-type")
+
+
+def _urllib(port: int, patience: float | None) -> Any:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(_url(port), timeout=patience) as answer:
+            return answer.status, answer.read(), answer.headers.get("content-type")
+    except urllib.error.HTTPError as said:
+        with said:
+            return said.code, said.read(), said.headers.get("content-type")
 
 
 async def _aiohttp(port: int, patience: float | None) -> Any:
@@ -258,6 +279,8 @@ HTTP: Final = {
     "httpx2, asyncio": Caller(_run(partial(_httpx_async, library=httpx2)), _http),
     "requests": Caller(_requests, _http),
     "urllib3": Caller(_urllib3, _http),
+    "http.client": Caller(_http_client, _http),
+    "urllib.request": Caller(_urllib, _http),
     "aiohttp": Caller(_run(_aiohttp), _http),
 }
 GRPC: Final = {

@@ -18,6 +18,7 @@ PROVING: Final = (
     "test_postgresql",
     "test_postgresql_drivers",
     "test_botocore",
+    "test_celery",
     "test_kafka_gone",
 )
 """Each lets it really happen and injects it, and holds what is seen against the table."""

@@ -47,6 +47,20 @@ SEEN: Final[dict[str, dict[str, str]]] = {
         **_ANSWERS,
         "truncated": "urllib3.exceptions.ProtocolError",
     },
+    "http.client": {
+        "refused": "builtins.ConnectionRefusedError",
+        "reset": "builtins.ConnectionResetError",
+        "timeout": "builtins.TimeoutError",
+        **_ANSWERS,
+        "truncated": "http.client.IncompleteRead",
+    },
+    "urllib.request": {
+        "refused": "urllib.error.URLError",
+        "reset": "builtins.ConnectionResetError",
+        "timeout": "builtins.TimeoutError",
+        **_ANSWERS,
+        "truncated": "http.client.IncompleteRead",
+    },
     "aiohttp": {
         "refused": "aiohttp.client_exceptions.ClientConnectorError",
         "reset": "aiohttp.client_exceptions.ClientOSError",
@@ -84,6 +98,7 @@ SAME: Final = {
     "httpx2, asyncio": "httpx2",
     "redis-py, asyncio": "redis-py",
     "psycopg, asyncio": "psycopg",
+    "psycopg2, DictCursor": "psycopg2",
 }
 """Clients whose callers see the same as another's; messages may differ."""
 
@@ -100,6 +115,13 @@ BY_THEMSELVES: Final[dict[str, dict[str, str]]] = {
         "sql:serialization": "SerializationFailure",
         "sql:readonly": "ReadOnlySqlTransaction",
         "sql:lost": "AdminShutdown",
+    },
+    "psycopg2": {
+        "reset": "OperationalError",
+        "sql:deadlock": "DeadlockDetected",
+        "sql:serialization": "SerializationFailure",
+        "sql:readonly": "ReadOnlySqlTransaction",
+        "sql:lost": "OperationalError",
     },
     "asyncpg": {
         "reset": "ConnectionDoesNotExistError",
@@ -119,6 +141,8 @@ BY_THEMSELVES: Final[dict[str, dict[str, str]]] = {
         "truncated": "200",
         "corrupt": "UnicodeDecodeError",
     },
+    "Celery, publish": {"error": "OperationalError"},
+    "Celery, result": {"error": "ConnectionError", "timeout": "TimeoutError"},
     "kafka-python, consumer": {"timeout": "{}"},
     "aiokafka": {"timeout": "NodeNotReadyError"},
     "aiokafka, consumer": {"timeout": "{}"},

@@ -1,5 +1,6 @@
-"""psycopg and asyncpg used directly, against a real server: what callers see of faults is what they
-see when PostgreSQL is killed, in recovery, dead-locked, shut down; and a point has one name."""
+"""psycopg, psycopg2 and asyncpg used directly, against a real server: what callers see of faults is
+what they see when PostgreSQL is killed, in recovery, dead-locked, shut down; and a point has one
+name."""
 
 from __future__ import annotations
 
@@ -12,13 +13,17 @@ from typing import Any, Final, NamedTuple
 
 import asyncpg
 import psycopg
+import psycopg2
+import psycopg2.extras
 import pytest
 from opentelemetry.instrumentation.asyncpg import AsyncPGInstrumentor
 from opentelemetry.instrumentation.psycopg import PsycopgInstrumentor
+from opentelemetry.instrumentation.psycopg2 import Psycopg2Instrumentor
 
 from deploy.stack.postgresql import USER, Server
 from ldfi.fit.clients import asyncpg as our_asyncpg
 from ldfi.fit.clients import psycopg as our_psycopg
+from ldfi.fit.clients import psycopg2 as our_psycopg2
 from tests.fit.clients.contract import Requests, holds, seen_async, unharmed
 from tests.fit.clients.seen_of_kinds import BY_THEMSELVES, SAME
 from tests.fit.clients.servers import postgresql_running
@@ -62,6 +67,25 @@ async def _psycopg_async_execute(
     return (await connection.execute(statement)).statusmessage
 
 
+async def _psycopg2(folder: str, name: str, factory: Any = None) -> Any:
+    connection = psycopg2.connect(host=folder, user=USER, dbname=name, cursor_factory=factory)
+    connection.autocommit = True
+    return connection
+
+
+async def _psycopg2_dicts(folder: str, name: str) -> Any:
+    return await _psycopg2(folder, name, psycopg2.extras.DictCursor)
+
+
+async def _psycopg2_execute(connection: Any, statement: str, timeout: float | None = None) -> Any:
+    def execute() -> Any:
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+            return cursor.statusmessage
+
+    return await asyncio.to_thread(execute)
+
+
 async def _asyncpg(folder: str, name: str) -> Any:
     return await asyncpg.connect(host=folder, user=USER, database=name)
 
@@ -78,8 +102,13 @@ async def _close(connection: Any) -> None:
 DRIVERS: Final = {
     "psycopg": Driver(_psycopg, _psycopg_execute, _psycopg_close),
     "psycopg, asyncio": Driver(_psycopg_async, _psycopg_async_execute, _close),
+    "psycopg2": Driver(_psycopg2, _psycopg2_execute, _psycopg_close),
+    "psycopg2, DictCursor": Driver(_psycopg2_dicts, _psycopg2_execute, _psycopg_close),
     "asyncpg": Driver(_asyncpg, _asyncpg_execute, _close),
 }
+
+
+OURS: Final = {"psycopg": our_psycopg, "psycopg2": our_psycopg2, "asyncpg": our_asyncpg}
 
 
 class Seen(NamedTuple):
@@ -124,7 +153,7 @@ async def look(driver: Driver, connection: Any, timeout: float | None = None) ->
         except Exception as following:  # noqa: BLE001
             then = f"{type(following).__name__}: {_line(following)}"
         closed = connection.is_closed() if hasattr(connection, "is_closed") else connection.closed
-        state = getattr(failure, "sqlstate", None)
+        state = getattr(failure, "sqlstate", getattr(failure, "pgcode", None))
         return Seen(type(failure).__name__, state, _line(failure), closed, then)
     raise AssertionError("it went well")
 
@@ -215,7 +244,7 @@ def point(database: Database) -> str:
 @pytest.fixture(autouse=True)
 def instrumented(requests_made: Requests) -> Iterator[None]:
     untyped: Any = AsyncPGInstrumentor
-    instrumentors = (untyped(), PsycopgInstrumentor())
+    instrumentors = (untyped(), PsycopgInstrumentor(), Psycopg2Instrumentor())
     for each in instrumentors:
         each.instrument(tracer_provider=requests_made.provider)
     yield
@@ -301,12 +330,15 @@ def test_one_name_at_both_ends(requests_made: Requests, database: Database, name
 
     def failed(answer: object) -> bool:
         return isinstance(
-            answer, psycopg.OperationalError | asyncpg.ConnectionDoesNotExistError
+            answer,
+            psycopg.OperationalError
+            | psycopg2.OperationalError
+            | asyncpg.ConnectionDoesNotExistError,
         ) and "fault injected" in str(answer)
 
     late = (lambda answer: isinstance(answer, TimeoutError)) if timed else None
     holds(requests_made, point(database), seen_async(call), failed, late)
-    ours = our_asyncpg if name == "asyncpg" else our_psycopg
+    ours = OURS[name.partition(",")[0]]
     unharmed(requests_made, ours, point(database), seen_async(call), failed)
 
 
