@@ -84,7 +84,7 @@ _resources = st.fixed_dictionaries(
 )
 _SCOPES = [
     {"name": "@opentelemetry/instrumentation-pg", "version": "1"},
-    *({}, {"name": ""}, {"name": 5}, {"name": "my own", "attributes": []}, None, "s"),
+    *({}, {"name": ""}, {"name": "my own", "attributes": []}),
 ]
 _groups = st.fixed_dictionaries(
     {
