@@ -98,11 +98,11 @@ class Engine:
         with db.read() as session:
             self.catalogue = Catalogue.from_json(classes.load(session))
             known = Injectors.from_json(injectors.load(session))
+            self.said = loose.load(session)
+            """By point, whether calls in traces of their own are the requests' around them."""
         self.peers = Peers()
         for each in self.catalogue.classes.values():
             self.peers.learn(each.traffic.topology.paths)
-            self.said = loose.load(session)
-            """By point, whether calls in traces of their own are the requests' around them."""
         self.sightings = Sightings(self._class_named)
         self._next_look = now
         self.scheduler = Scheduler(

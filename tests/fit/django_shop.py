@@ -87,7 +87,7 @@ def main() -> None:
     )
     for instrumentor in (
         DjangoInstrumentor(),
-        CeleryInstrumentor(),
+        CeleryInstrumentor(),  # type: ignore[no-untyped-call]
         Psycopg2Instrumentor(),
         RedisInstrumentor(),
     ):

@@ -161,6 +161,7 @@ def test_a_process_reports_what_it_has_imported_and_so_does_a_forked_one() -> No
     lines = [line.split(" ", 1) for line in told.stdout.splitlines()]
     parent = [said.split(" ", 2)[2] for pid, said in lines if pid == lines[0][0]]
     child = [said.split(" ", 2)[2] for pid, said in lines if pid != lines[0][0]]
-    both = "shop>db:* shop>http:* shop>library:fit shop>library:httpx shop>library:redis"
-    assert parent == ["shop>http:* shop>library:fit shop>library:httpx", both]
+    http = "shop>http:* shop>library:fit shop>library:httpx"
+    both = f"shop>db:* {http} shop>library:redis shop>library:urllib"
+    assert parent == [f"{http} shop>library:urllib", both]
     assert child == [both]

@@ -47,7 +47,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 @pytest.fixture(autouse=True)
 def instrumented(requests_made: Requests) -> Iterator[None]:
-    instrumentor: Any = CeleryInstrumentor()
+    instrumentor: Any = CeleryInstrumentor()  # type: ignore[no-untyped-call]
     instrumentor.instrument(tracer_provider=requests_made.provider)
     yield
     instrumentor.uninstrument()
