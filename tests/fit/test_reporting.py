@@ -28,6 +28,7 @@ def kinds(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
     monkeypatch.setattr(reporting, "_kinds", known)
     monkeypatch.setattr(reporting, "_libraries", set())
     monkeypatch.setattr(reporting, "_unknown", set())
+    monkeypatch.setattr(reporting, "_bare", {})
     yield known
 
 

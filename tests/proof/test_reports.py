@@ -16,7 +16,7 @@ RULE = JudgingRule("sequential", 0.001, 0.05, 0.15, 10, 10.0)
 
 def a_record(order: str, enrolled: int, *, controls: int = 0, **more: object) -> RunRecord:
     """Nobody failed; so many treated devices were let in, and so many more in control than said."""
-    evidence = weigh(RULE, order)
+    evidence = weigh(RULE, order, stands=False)
     control, treated = order.count("c"), order.count("t")
     reports = BothReports(
         Reports(control + controls, control, control, control),
@@ -52,6 +52,7 @@ def a_record(order: str, enrolled: int, *, controls: int = 0, **more: object) ->
         traces=Rested.on([(f"{n:032x}", each, "0" * 64) for n, each in enumerate(order)]),
         reports=reports,
         held=20.0,
+        followed=0.0,
     )
     return replace(record, **more)  # type: ignore[arg-type]
 
@@ -83,7 +84,15 @@ def test_a_verdict_follows_from_who_was_heard_of(record: RunRecord, said: str) -
 
 
 def test_earlier_records_say_nothing_of_it_and_are_written_as_they_were() -> None:
-    record = replace(a_record(ENOUGH, 90), reports=None, held=None)
+    stood = weigh(RULE, ENOUGH, stands=True)
+    record = replace(
+        a_record(ENOUGH, 90),
+        reports=None,
+        held=None,
+        followed=None,
+        worse=stood.worse,
+        not_worse=stood.not_worse,
+    )
     assert not {"reports", "held", "seldom"} & set(record.to_json())
     assert RunRecord.from_json(record.to_json()).leaf == record.leaf
     assert list(wrong(record)) == []
