@@ -58,10 +58,10 @@ class Reach:
         default_factory=lambda: {"treatment": {}, "control": {}}
     )
 
-    _heard: dict[Arm, dict[str, int]] = field(
+    _heard: dict[Arm, dict[str, set[int]]] = field(
         default_factory=lambda: {"treatment": {}, "control": {}}
     )
-    """When the first request of each device began, where it was heard of."""
+    """When the first request of each device began, where it was heard of: at each edge one."""
 
     def add(
         self,
@@ -77,8 +77,7 @@ class Reach:
         sent another one before."""
         request = _Request(start, trace_id, reached)
         if not again:
-            heard = self._heard[arm]
-            heard[device] = min(start, heard.get(device, start))
+            self._heard[arm].setdefault(device, set()).add(start)
         first, last = self._first[arm], self._last[arm]
         first[device] = min(request, first.get(device, request))
         last[device] = max(request, last.get(device, request))
@@ -86,7 +85,13 @@ class Reach:
     def heard(self, arm: Arm, until: float = math.inf) -> set[str]:
         """Return the devices of whose first request was heard, and that it began by then (Unix
         seconds). Who crashed with it, and reports a later one, was silent."""
-        return {each for each, start in self._heard[arm].items() if start <= until * 1e9}
+        return {each for each, starts in self._heard[arm].items() if min(starts) <= until * 1e9}
+
+    def counted_again(self, arm: Arm, until: float = math.inf) -> int:
+        """Count how often edges have let in a device that another one had let in already: each of
+        them counts it, and says nothing of who it is."""
+        found = (sum(at <= until * 1e9 for at in starts) for starts in self._heard[arm].values())
+        return sum(max(0, each - 1) for each in found)
 
     def parts(self, arm: Arm) -> tuple[Share, Share]:
         """Say how many requests reached the point in the first part, and in the later one."""

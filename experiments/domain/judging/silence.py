@@ -48,8 +48,8 @@ def reports(
     """
 
     def of(arm: Arm, enrolled: int) -> Reports:
-        heard = reach.heard(arm, until)
-        return Reports(max(enrolled, len(heard)), len(heard), *order.fared(heard))
+        heard, more = reach.heard(arm, until), reach.counted_again(arm, until)
+        return Reports(max(enrolled - more, len(heard)), len(heard), *order.fared(heard))
 
     return BothReports(of("control", control or 0), of("treatment", treated))
 

@@ -197,3 +197,24 @@ def test_who_was_silent_and_is_heard_of_later_is_silent_and_nothing_else() -> No
     order.take("b", (2, "t2", True, False), again=True)
     order.release(math.inf)
     assert reports(reach, order, 2, None).treatment == Reports(2, 1, 1, 1)
+
+
+@given(
+    visits=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2), st.booleans()), max_size=60),
+    silent=st.integers(0, 5),
+)
+def test_whom_several_edges_have_let_in_is_one_device_and_not_silent(
+    visits: list[tuple[int, int, bool]], silent: int
+) -> None:
+    """Each edge counts a device that it lets in, and says that its later requests come again."""
+    reach, enrolled, known = Reach(), silent, set[tuple[int, int]]()
+    order = Ordered(SequentialTests(SETTINGS), 0.0)
+    for at, (device, edge, twice) in enumerate(visits):
+        again = (device, edge) in known
+        enrolled += not again
+        known.add((device, edge))
+        for _ in range(1 + twice):  # a device may contradict itself
+            reach.add("treatment", f"d{device}", at, f"{at:032x}", reached=True, again=again)
+    devices = {device for device, _, _ in visits}
+    told = reports(reach, order, enrolled, None).treatment
+    assert (told.enrolled, told.heard) == (len(devices) + silent, len(devices))
