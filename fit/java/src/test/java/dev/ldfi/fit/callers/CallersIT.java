@@ -17,7 +17,10 @@ class CallersIT {
   private static final List<String> ALL =
       List.of("refused", "reset", "timeout", "delay", "error", "status:404", "status:503", "empty", "truncated", "corrupt");
   private static final String REPORTED =
-      "reported: [1 java/0.2.0 callers>http:*|corrupt,delay,empty,error,refused,reset,status,timeout,truncated]\n";
+      "1 java/0.2.0 callers>http:*|corrupt,delay,empty,error,refused,reset,status,timeout,truncated"
+          + " callers>library:apache-httpclient-4 callers>library:apache-httpclient-5 callers>library:fit"
+          + " callers>library:http-url-connection callers>library:java-http-client callers>library:okhttp-3"
+          + " callers>library:reactor-netty-1]\n";
   private static final String SOME = "refused status:503";
 
   private static List<Told> told(List<String> lines) {

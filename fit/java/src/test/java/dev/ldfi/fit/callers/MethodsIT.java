@@ -43,7 +43,8 @@ class MethodsIT {
       letAlone(calls, "later " + kind, "later", 0);
       letAlone(calls, "unnamed " + kind, "unnamed", 0);
     }
-    assertTrue(written.log().contains("reported: [1 java/0.2.0 callers>method:*|delay,error,exception]"), written.log());
+    String reported = "callers>method:*|delay,error,exception callers>library:fit callers>library:methods]";
+    assertTrue(written.log().contains("reported: [1 java/0.2.0 " + reported), written.log());
     assertTrue(written.log().contains("\"nonsense\" names no methods"), written.log());
   }
 
