@@ -25,7 +25,7 @@ from ldfi.experiments.errors import ExperimentsError
 
 API: Final = "http://127.0.0.1:8600"
 PROMETHEUS: Final = "http://127.0.0.1:9090"
-PORTS: Final = (8600, 8601, 9090, 16686)
+PORTS: Final = (4317, 8600, 8601, 9090, 16686)
 HEALTHY_SECONDS: Final = 120.0
 SCRAPED: Final = 7
 """An API, two schedulers, two workers, the Collector, Prometheus itself."""

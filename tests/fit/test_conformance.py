@@ -162,6 +162,7 @@ def test_who_obeys_nothing_does_not_conform(tmp_path: Path) -> None:
         "edge: devices at once are kept apart",
         "edge: devices of both arms are asked for",
         "edge: an allowance is used before anybody is asked for",
+        "edge: who a device is is for the operator to say",
     }
 
 
