@@ -30,6 +30,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import cache_from_source
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -221,6 +222,8 @@ def planted(tree: Path, mutant: Mutant) -> Iterator[Path]:
         copy = shutil.copytree(tree, Path(folder, "tree"), symlinks=True, ignore=stale)
         module = copy / mutant.module
         module.write_text(mutant.mutation.applied(module.read_text()))
+        # as old as its source by the second and as long, it would be taken for compiled from it
+        Path(cache_from_source(str(module))).unlink(missing_ok=True)
         yield copy
 
 

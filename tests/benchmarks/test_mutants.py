@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import py_compile
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -116,12 +117,16 @@ def test_a_mutant_is_killed_by_a_test_that_passes_without_it_alone(
     assert (lost.test, lost.servers, lost.base) == ("", "", "tests/test_least.py::test_least")
 
 
-def test_a_copy_has_the_mutant_and_does_not_inherit_what_failed_before(tmp_path: Path) -> None:
+def test_a_copy_has_the_mutant_and_inherits_neither_what_failed_nor_what_was_compiled(
+    tmp_path: Path,
+) -> None:
     (tmp_path / ".pytest_cache").mkdir()
     (tmp_path / "least.py").write_text("a = 1\n")
+    py_compile.compile(str(tmp_path / "least.py"))
     (only,) = mutations("a = 1\n")
     with planted(tmp_path, Mutant("solver", "least.py", only)) as copy:
-        assert [each.name for each in copy.iterdir()] == ["least.py"]
+        assert {each.name for each in copy.iterdir()} == {"least.py", "__pycache__"}
+        assert list((copy / "__pycache__").iterdir()) == []
         assert (copy / "least.py").read_text() == "a = 2\n"
 
 

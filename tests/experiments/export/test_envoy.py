@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import signal
@@ -18,7 +19,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ldfi.experiments.cli.ports import free_port
-from ldfi.experiments.export.envoy import listener
+from ldfi.experiments.export.envoy import PATIENCE, listener
 from ldfi.fit.context import Arm, encode
 from ldfi.fit.faults import Fault
 from ldfi.fit.keys import Keys
@@ -135,7 +136,8 @@ class Standing:
 def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
     folder = tmp_path_factory.mktemp("envoy")
     binary, port, collector = built("ldfi-proxy", folder), free_port(), Collector()
-    exported = listener("api", "127.0.0.1", port)
+    # A machine that stands still for as long as Envoy is patient would have it let faults through
+    exported = json.loads(json.dumps(listener("api", "127.0.0.1", port)).replace(PATIENCE, "0.5s"))
     with (
         processor(binary, port, collector) as asked,
         envoy(exported["http_filters"], folder, exported["clusters"]) as running,
