@@ -33,6 +33,8 @@ LEAST_SECONDS = 1.0
 RETRY_SECONDS = 1.0
 """How long a class waits whose experiment was refused."""
 
+UNKNOWN_STAY = "it is not known yet how soon devices ask again; within a minute of traffic it is"
+
 SPENT_SECONDS = 30.0
 """How long a campaign waits that found a budget spent: such budgets are those of hours and days."""
 
@@ -77,7 +79,7 @@ class Arming:
         experiment.unsure = bool(unsure)
         stay = self._stay(campaign, experiment)
         if stay is None:
-            _hold(campaign, experiment, "it is not known yet how soon devices ask again", now)
+            _hold(campaign, experiment, UNKNOWN_STAY, now)
             return
         until = now + self._lease + (experiment.settings.patience or 0.0)
         order = self._order(campaign, experiment, until, now)

@@ -308,7 +308,7 @@ class Settings(Thresholds):
             "Follow devices for",
             "As long as devices take to come again.",
             unit="seconds",
-            none="learned: until nearly all that come again have, 180 seconds at most",
+            none="learned: until nearly all that come again have, 60 seconds at most",
             ge=0,
             le=MAX_FOLLOW,
         ),

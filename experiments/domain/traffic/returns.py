@@ -14,8 +14,9 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Final
 
-LONGEST: Final = 180.0
-"""Seconds for which a device is watched at most, unless somebody asks for more."""
+LONGEST: Final = 60.0
+"""Seconds for which a device is watched at most, unless somebody asks for more. Nothing is tried
+before this is over where devices do not come again, so it is short."""
 
 NEARLY_ALL: Final = 0.95
 """Share of the devices that come again at all whose return is waited for."""
@@ -29,7 +30,7 @@ FEW: Final = 20
 """With fewer devices that were watched for so long nothing is known before the longest time is
 over."""
 
-RENEWED: Final = 5 * LONGEST
+RENEWED: Final = 900.0
 """Seconds after which others are looked at: habits change."""
 
 

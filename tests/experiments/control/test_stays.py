@@ -98,6 +98,18 @@ def test_what_harms_nobody_is_tolerated_all_the_same(natural: float) -> None:
         assert campaign.explorations["GET /"].knowledge.open == 0
 
 
+def test_after_a_minute_of_traffic_a_campaign_begins_at_once() -> None:
+    """Where no device asks twice, too."""
+    with World.in_memory({"/": serve}, limits=LIMITS) as world:
+        world.devices = 1_000_000
+        for _ in range(110):
+            world.step(5, 0.6)
+        campaign, began = world.start(SETTINGS, classes=("GET /",)), world.now
+        while not campaign.running:
+            world.step(10, 0.25)
+            assert world.now < began + 5, campaign.waiting
+
+
 def test_the_next_request_may_be_of_another_class() -> None:
     lost: set[str] = set()
 
