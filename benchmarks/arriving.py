@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.generated_application import Asked
 from ldfi.fit import asgi
-from ldfi.fit.features import Features
+from ldfi.fit.protocol.features import Features
 from ldfi.lineage.attributes import wanted
 from ldfi.lineage.operation import Operation, operation
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from benchmarks.outcome import Row, Target, at_least, at_most, say
-from ldfi.experiments.analyze.suspects import suspected
+from ldfi.analysis.suspects import suspected
 from ldfi.experiments.domain.traffic.class_traffic import NATURAL_EVIDENCE, Traffic
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.lineage.blame import blame

@@ -25,19 +25,19 @@ from typing import Any, Final
 import httpx
 
 from benchmarks.outcome import Row, Target, at_least, at_most, say
+from ldfi.checker.head import SigningKey
 from ldfi.experiments.api.app import create_app
-from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.cluster.garbage import short_collections
+from ldfi.experiments.cluster.service import Service
+from ldfi.experiments.cluster.tokens import Tokens
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.domain.traffic.observation import Outcome
-from ldfi.experiments.process.garbage import short_collections
-from ldfi.experiments.process.service import Service
-from ldfi.experiments.process.tokens import Tokens
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.lineage.span import Span
-from ldfi.proof.head import SigningKey
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.world import World
-from tests.proof.chain import key_pem
+from tests.checker.chain import key_pem
 
 CLASSES, ARMED, SECONDS = 200, 20, 600.0
 TARGET_MS: Final = 50.0

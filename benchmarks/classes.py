@@ -32,7 +32,7 @@ from benchmarks.reached import campaign
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.fit import asgi
-from ldfi.fit.predicate import Predicate
+from ldfi.fit.protocol.predicate import Predicate
 from ldfi.lineage.classes import discover
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.operation import operation

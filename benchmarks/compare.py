@@ -32,10 +32,10 @@ from typing import Final
 
 from benchmarks.outcome import Row, Target, at_least, at_most, say
 from benchmarks.pieces import carried_out
-from ldfi.experiments.replays.arrivals import RateProfile, arrivals, stretches
-from ldfi.experiments.replays.comparing import compared
-from ldfi.experiments.replays.series import Series
-from ldfi.experiments.replays.verdict import verdict_of
+from ldfi.scenarios.replays.arrivals import RateProfile, arrivals, stretches
+from ldfi.scenarios.replays.comparing import compared
+from ldfi.scenarios.replays.series import Series
+from ldfi.scenarios.replays.verdict import verdict_of
 
 REQUESTS: Final = 20_000
 SECONDS: Final = 100.0

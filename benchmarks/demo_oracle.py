@@ -39,14 +39,14 @@ from benchmarks.outcome import Target, at_most, say
 from ldfi.demo.devices.fleet import ask, fleet
 from ldfi.demo.devices.judge import judge
 from ldfi.demo.limits import PATIENCE
-from ldfi.fit import attributes
-from ldfi.fit.context import encode
-from ldfi.fit.faults import Fault
-from ldfi.fit.keys import Keys
-from ldfi.fit.native import gone
-from ldfi.fit.points import Point
-from ldfi.fit.scenario import scenario_of
-from ldfi.kinds import FaultKind
+from ldfi.fit.protocol import attributes
+from ldfi.fit.protocol.context import encode
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.keys import Keys
+from ldfi.fit.protocol.kinds import FaultKind
+from ldfi.fit.protocol.native import gone
+from ldfi.fit.protocol.points import Point
+from ldfi.fit.protocol.scenario import scenario_of
 
 Faults = frozenset[Fault]
 

@@ -22,11 +22,11 @@ from typing import Any
 from benchmarks.outcome import Row, at_most, say
 from ldfi import fit
 from ldfi.fit.clock import steady
-from ldfi.fit.faults import Fault
-from ldfi.fit.keys import Keys
-from ldfi.fit.poll import ARMED_WAIT_SECONDS, RulesPoll
-from ldfi.fit.predicate import Condition, Predicate
-from ldfi.fit.rules import Lease, Rule
+from ldfi.fit.poll import RulesPoll
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.keys import Keys
+from ldfi.fit.protocol.predicate import Condition, Predicate
+from ldfi.fit.protocol.rules import ARMED_WAIT_SECONDS, Lease, Rule
 from ldfi.fit.runtime import Runtime, activate
 
 RULES = 100

@@ -42,9 +42,9 @@ from benchmarks.edges_fleet import Arrival, Plan
 from benchmarks.edges_service import CLASS, POINT, TOKENS, Site, running, until
 from benchmarks.edges_simulated import ASK_SECONDS
 from benchmarks.outcome import Row, Target, at_least, at_most, say
-from ldfi.fit.allocation import mark_of
-from ldfi.fit.allowance import Allowances
-from ldfi.fit.rules import Rule
+from ldfi.fit.protocol.allocation import mark_of
+from ldfi.fit.protocol.allowance import Allowances
+from ldfi.fit.protocol.rules import Rule
 
 FLEETS: Final = 2
 """Processes of edges."""

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from benchmarks.edges_http import Address
 from benchmarks.edges_simulated import Record, SimulatedEdge
-from ldfi.fit.allocation import mark_of
+from ldfi.fit.protocol.allocation import mark_of
 
 WATCH_SECONDS: Final = 5.0
 Arrival = tuple[float, str, str]

@@ -21,9 +21,9 @@ import httpx
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from deploy.stack import postgresql
-from ldfi.experiments.cli.ports import free_port
-from ldfi.experiments.cli.processes import Processes
-from ldfi.fit import attributes
+from ldfi.cli.ports import free_port
+from ldfi.cli.processes import Processes
+from ldfi.fit.protocol import attributes
 
 START_SECONDS: Final = 180.0
 TOKENS: Final = {role: f"{role}-of-the-benchmark" for role in ("admin", "ingest", "edge")}
@@ -119,7 +119,7 @@ def running(relays: int) -> Iterator[Site]:
 def _started(processes: Processes, name: str, role: str, environment: dict[str, str]) -> str:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    serve = [sys.executable, "-m", "ldfi.experiments.cli", "serve", "--role", role]
+    serve = [sys.executable, "-m", "ldfi.cli", "serve", "--role", role]
     own = {"LDFI_GRPC_PORT": "off", **environment, "LDFI_ADVERTISE_URL": url}
     processes.start(name, [*serve, "--port", f"{port}"], own)
     return url

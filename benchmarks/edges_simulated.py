@@ -18,8 +18,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from benchmarks.edges_http import Address, Line, Offers, Refused
-from ldfi.fit.context import Arm
-from ldfi.fit.rules import Rule
+from ldfi.fit.protocol.context import Arm
+from ldfi.fit.protocol.rules import Rule
 
 ASK_SECONDS: Final = 0.020
 ASK_PAUSE, LONGEST_PAUSE = 0.25, 1.0

@@ -2,8 +2,8 @@
 
 Strategies side by side on the same App Boot trees. Every strategy but ``exhaustive`` and ``random``
 runs until the explorer has nothing left to propose, and its certificate is checked by
-``ldfi.solver.check``. ``random`` tries random sets of faults and keeps what it learns by the same
-rules.
+``ldfi.checker.solving``. ``random`` tries random sets of faults and keeps what it learns by the
+same rules.
 
 ``ratio_to_lower_bound`` is to |T_k| + c_k - 1, where c_k counts the given failure-free run, and is
 bounded from below by a packing. ``ratio_to_weak_bound`` lets the failure-free run stand in for one

@@ -12,8 +12,8 @@ from itertools import combinations, islice
 
 from benchmarks.appboot import AppBoot, app_boot
 from benchmarks.pieces import carried_out
+from ldfi.checker.solving import check
 from ldfi.solver import Explorer, Faults
-from ldfi.solver.check import check
 
 PATIENCE = 1500
 """Experiments after which ``random`` is stopped."""

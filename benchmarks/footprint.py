@@ -35,7 +35,7 @@ from typing import Final
 from typer.core import TyperGroup
 
 from benchmarks.outcome import Row, Target, at_least, at_most, say
-from ldfi.experiments.cli.commands import COMMANDS
+from ldfi.cli.commands import COMMANDS
 
 ROOT: Final = Path(__file__).parents[1]
 SECONDS: Final = 150.0

@@ -35,9 +35,9 @@ from rich.console import Console
 from rich.progress import track
 
 from benchmarks.outcome import Target, at_most, say
-from ldfi.experiments.control.evidence import knowledge_of
 from ldfi.experiments.domain.gates.gate import Gate, gate
 from ldfi.experiments.domain.gates.maintenance import Maintenance
+from ldfi.experiments.scheduler.evidence import knowledge_of
 from ldfi.testing.programs import Caller, CallFailed, Run, Unserved
 from ldfi.testing.world import QUICK, Application, Nodes, World
 

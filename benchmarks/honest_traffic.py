@@ -20,18 +20,18 @@ from unittest.mock import patch
 from sqlalchemy import select
 
 from ldfi.experiments.api.ingest import _outcome
-from ldfi.experiments.control import state
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.campaign.lifecycle import HURTING
 from ldfi.experiments.domain.judging.verdict import Counts
 from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.domain.traffic.observation import Outcome
+from ldfi.experiments.scheduler import state
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
-from ldfi.fit.context import Arm
-from ldfi.fit.rules import Rule
-from ldfi.kinds import shown_as
+from ldfi.fit.protocol.context import Arm
+from ldfi.fit.protocol.kinds import shown_as
+from ldfi.fit.protocol.rules import Rule
 from ldfi.lineage.span import Span
 from ldfi.testing.spans import span
 from ldfi.testing.world import START, Edge

@@ -42,7 +42,7 @@ ENOUGH: Final = 100
 """Campaigns of each world."""
 HERE: Final = Path(__file__).resolve().parents[1]
 JUDGING: Final = (
-    *("experiments/domain/**/*.py", "experiments/control/*.py", "lineage/*.py", "solver/**/*.py"),
+    *("experiments/domain/**/*.py", "experiments/scheduler/*.py", "lineage/*.py", "solver/**/*.py"),
     "benchmarks/honest_*.py",
 )
 """What decides how a campaign ends."""

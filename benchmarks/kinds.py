@@ -31,9 +31,9 @@ from itertools import combinations, pairwise
 from benchmarks import kinds_real
 from benchmarks.covering_arrays import best
 from benchmarks.outcome import Row, Target, at_least, at_most, say
-from ldfi.kinds import kind_of
+from ldfi.checker.solving import check
+from ldfi.fit.protocol.kinds import kind_of
 from ldfi.solver import Explorer
-from ldfi.solver.check import check
 
 POINTS = 60
 KINDS = ("refused", "reset", "status:500", "status:404", "empty")

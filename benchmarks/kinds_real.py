@@ -26,10 +26,10 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks.outcome import Row, Target, at_least, at_most
-from ldfi.experiments.cli.ports import free_row
-from ldfi.experiments.elsewhere import environment
-from ldfi.experiments.elsewhere.services import Service, Services
-from ldfi.experiments.elsewhere.stamp import SharedKeys
+from ldfi.cli.ports import free_row
+from ldfi.explore.external import environment
+from ldfi.explore.external.services import Service, Services
+from ldfi.explore.external.stamp import SharedKeys
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "kiosk"
 EXPORTED = "20"
@@ -73,7 +73,7 @@ class Standing:
     def explore(self, kinds: Collection[str], *, each_kind: bool) -> dict[str, Any]:
         """Explore the page by ``ldfi explore``, and return what that says."""
         words = [
-            *(sys.executable, "-m", "ldfi.experiments.cli", "explore", "--json"),
+            *(sys.executable, "-m", "ldfi.cli", "explore", "--json"),
             *("--target", self.page.url, "--max-size", str(SIZE), "--kind", ",".join(kinds)),
             *(["--each-kind"] if each_kind else []),
             *("--time-limit", "1800", "--", "tests/page.sh"),

@@ -43,9 +43,10 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
     "fit": ("fit",),
     "lineage": ("lineage",),
     "solver": ("solver",),
-    "proof": ("proof",),
-    **{n: (f"experiments/{n}",) for n in ("domain", "control", "store", "streams", "api", "cli")},
+    "checker": ("checker",),
+    **{n: (f"experiments/{n}",) for n in ("domain", "scheduler", "store", "streams", "api")},
     "experiments": ("experiments",),  # the rest of them
+    **{n: (n,) for n in ("analysis", "scenarios", "explore", "cli")},
     "dashboards": ("dashboards",),
     "demo": ("demo", "testing"),
 }

@@ -52,9 +52,9 @@ from ldfi.fit.clients import (
     sqlalchemy,
 )
 from ldfi.fit.clients.httpx_failures import in_tasks, in_threads
-from ldfi.fit.context import encode
-from ldfi.fit.faults import Fault
-from ldfi.fit.keys import Keys
+from ldfi.fit.protocol.context import encode
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.keys import Keys
 from ldfi.fit.runtime import Runtime, activate
 
 KEYS = Keys.parse("bench:0123456789abcdef")

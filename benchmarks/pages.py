@@ -21,9 +21,9 @@ from typing import Any
 from urllib.parse import quote
 
 from benchmarks.outcome import Row, Target, at_most, say
-from ldfi.experiments.cli.demo import wait_until_ready
-from ldfi.experiments.cli.ports import free_port
-from ldfi.experiments.cli.processes import Processes
+from ldfi.cli.demo import wait_until_ready
+from ldfi.cli.ports import free_port
+from ldfi.cli.processes import Processes
 from tests.dashboards.browser import large
 from tests.dashboards.browser.pages import OPEN, PAGES
 from tests.dashboards.seeded import Seeded, crowd, seed
@@ -66,7 +66,7 @@ def served() -> Iterator[tuple[str, Seeded]]:
         large.store(database)
         crowd(database, EXPERIMENTS)
         port = free_port()
-        serve = [sys.executable, "-m", "ldfi.experiments.cli", "serve", "--port", str(port)]
+        serve = [sys.executable, "-m", "ldfi.cli", "serve", "--port", str(port)]
         environment = {"LDFI_TOKENS": f"admin:{TOKEN}", "LDFI_GRPC_PORT": "off"}
         processes.start("ldfi", [*serve, "--database", database], environment)
         url = f"http://127.0.0.1:{port}"

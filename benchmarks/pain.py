@@ -50,8 +50,8 @@ from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.store.schema import ExperimentRow
-from ldfi.fit.context import Arm
-from ldfi.fit.faults import Fault
+from ldfi.fit.protocol.context import Arm
+from ldfi.fit.protocol.faults import Fault
 from ldfi.lineage.lineage import Lineage
 from ldfi.testing.programs import Call, Run, Step
 from ldfi.testing.world import World

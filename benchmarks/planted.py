@@ -23,8 +23,8 @@ from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.catalogue import KnownClass, LearnedClass
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
-from ldfi.fit.context import Arm
-from ldfi.fit.predicate import Condition, Predicate
+from ldfi.fit.protocol.context import Arm
+from ldfi.fit.protocol.predicate import Condition, Predicate
 from ldfi.lineage.blame import blame
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.span import Span, Trace

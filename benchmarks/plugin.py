@@ -23,10 +23,10 @@ from typing import Any
 from benchmarks.outcome import Target, at_least, at_most, say
 from ldfi.experiments.domain.campaign.kinds import Kinds
 from ldfi.experiments.domain.traffic.patterns import matching
-from ldfi.experiments.pytest_plugin.bounds import Bounds
-from ldfi.experiments.pytest_plugin.loop import QUIET, Explored, ExploredVerdict, Finding
-from ldfi.experiments.pytest_plugin.run import Execute, Run
-from ldfi.fit.faults import Fault
+from ldfi.explore.pytest.bounds import Bounds
+from ldfi.explore.pytest.loop import QUIET, Explored, ExploredVerdict, Finding
+from ldfi.explore.pytest.run import Execute, Run
+from ldfi.fit.protocol.faults import Fault
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "storefront"
 SHARE = 1 / 3
@@ -35,7 +35,7 @@ Document = dict[str, Any]
 
 def pytest_configure() -> None:
     """Replace exploring by trying everything, as a plugin of pytest's."""
-    from ldfi.experiments.pytest_plugin import protocol
+    from ldfi.explore.pytest import protocol
 
     vars(protocol)["explore"] = try_everything
 

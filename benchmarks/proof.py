@@ -16,6 +16,10 @@ from typing import Any
 
 from sqlalchemy import delete
 
+from ldfi.checker.document import EvidenceFile
+from ldfi.checker.head import SigningKey, counts_root
+from ldfi.checker.record import RunRecord
+from ldfi.checker.verify import Against, verify
 from ldfi.experiments.store import Database, chain
 from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.evidence_file import evidence_file
@@ -23,12 +27,8 @@ from ldfi.experiments.store.run_counts import fill
 from ldfi.experiments.store.schema import CountNodeRow, HeadRow, RunCountRow
 from ldfi.lineage.digest import digest
 from ldfi.lineage.span import Trace
-from ldfi.proof.document import EvidenceFile
-from ldfi.proof.head import SigningKey, counts_root
-from ldfi.proof.record import RunRecord
-from ldfi.proof.verify import Against, verify
 from ldfi.testing.spans import span
-from tests.proof.chain import key_pem, record, trusted
+from tests.checker.chain import key_pem, record, trusted
 
 RUNS, CLASSES, SPANS = 300, 100, 30
 NOW = 1_000_000.0

@@ -38,13 +38,13 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from benchmarks.outcome import Row, Target, at_most, say
-from ldfi.experiments.cli.ports import free_ports
-from ldfi.experiments.export.envoy import listener
-from ldfi.fit.context import encode
-from ldfi.fit.faults import Fault
-from ldfi.fit.keys import Keys
-from tests.experiments.export.proxy import EXTENSIONS, envoy_binary
+from ldfi.cli.ports import free_ports
+from ldfi.fit.protocol.context import encode
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.keys import Keys
+from ldfi.scenarios.export.envoy import listener
 from tests.fit.golang import GO, built
+from tests.scenarios.export.proxy import EXTENSIONS, envoy_binary
 
 CONNECTIONS: Final = 8
 KEY: Final = "bench:0123456789abcdef"

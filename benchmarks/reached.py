@@ -26,16 +26,16 @@ from sqlalchemy import select
 from benchmarks.arriving import at_the_edge, entry
 from benchmarks.generated_application import Application, Asked, Kind
 from benchmarks.outcome import Row
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
-from ldfi.experiments.replays.intervals import share_interval
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.operation import Operation, operation
 from ldfi.lineage.span import Span, Trace
+from ldfi.scenarios.replays.intervals import share_interval
 from ldfi.testing.world import Edge
 
 SESSION: Final = "/session"

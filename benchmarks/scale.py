@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from benchmarks.outcome import Row, Target, at_least, at_most, say
 from ldfi.experiments.domain.campaign.fold import explorer_of
 from ldfi.experiments.domain.settings import Settings
-from ldfi.fit.context import room
+from ldfi.fit.protocol.context import room
 from ldfi.solver import Explorer
 from ldfi.solver.covering import schoenheim
 

@@ -28,19 +28,19 @@ from pathlib import Path
 from sqlalchemy import select
 
 from benchmarks.outcome import Row, Target, at_least, at_most, say
-from ldfi.experiments.control.engine import TICK_SECONDS
-from ldfi.experiments.control.rules_board import RulesBoard
-from ldfi.experiments.control.scheduler import Scheduler
 from ldfi.experiments.domain.campaign.calendar import Blackout, Calendar, Schedule
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
+from ldfi.experiments.scheduler.engine import TICK_SECONDS
+from ldfi.experiments.scheduler.rules_board import RulesBoard
+from ldfi.experiments.scheduler.scheduler import Scheduler
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import ExperimentRow
-from ldfi.fit.allowance import Enrolled
-from ldfi.fit.context import Arm
-from ldfi.fit.rules import Rule
+from ldfi.fit.protocol.allowance import Enrolled
+from ldfi.fit.protocol.context import Arm
+from ldfi.fit.protocol.rules import Rule
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.operation import operation
 from ldfi.lineage.span import Span, Trace

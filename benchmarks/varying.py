@@ -26,8 +26,8 @@ from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
-from ldfi.fit.context import Arm
-from ldfi.fit.native import gone
+from ldfi.fit.protocol.context import Arm
+from ldfi.fit.protocol.native import gone
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.operation import operation
 from ldfi.lineage.span import Span, Trace

@@ -27,10 +27,10 @@ from benchmarks.outcome import Row, Target, at_least, at_most, say
 from benchmarks.years_asked import visit, watched
 from benchmarks.years_filled import DAY, Years
 from benchmarks.years_lived import lived
-from ldfi.experiments.control import folding
-from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.process.config import Config
-from ldfi.experiments.process.garbage import short_collections
+from ldfi.experiments.cluster.config import Config
+from ldfi.experiments.cluster.garbage import short_collections
+from ldfi.experiments.scheduler import folding
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import bygone, checkpoints
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.retention import Retention, planned, prune

@@ -19,8 +19,8 @@ from sqlalchemy import Engine as Connections
 from sqlalchemy import event, select
 
 from ldfi.experiments.api.app import create_app
-from ldfi.experiments.process.service import Service
-from ldfi.experiments.process.tokens import Tokens
+from ldfi.experiments.cluster.service import Service
+from ldfi.experiments.cluster.tokens import Tokens
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import CampaignRow, ClassRow, ExperimentRow, FindingRow
 from ldfi.testing.serving import served

@@ -23,6 +23,9 @@ from sqlalchemy import Column, Select, Table, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from benchmarks.years_lived import Ended, Pattern
+from ldfi.checker import merkle
+from ldfi.checker.canonical import canonical, read
+from ldfi.checker.head import Head
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.campaign.exploration import FindingChange
 from ldfi.experiments.domain.campaign.recording import proved
@@ -55,9 +58,6 @@ from ldfi.experiments.store.schema import (
     RunRow,
     TallyRow,
 )
-from ldfi.proof import merkle
-from ldfi.proof.canonical import canonical, read
-from ldfi.proof.head import Head
 
 DAY: Final = 86_400.0
 SEASON: Final = 90

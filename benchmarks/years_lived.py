@@ -18,10 +18,10 @@ from ldfi.experiments.domain.campaign.calendar import Schedule
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.campaign.exploration import FindingChange
 from ldfi.experiments.domain.campaign.lesson import Lesson
-from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.store import experiments
 from ldfi.experiments.store.database import Change
+from ldfi.lineage.run import Runs
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.world import QUICK, World
 

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ldfi.analysis.phrases import said_fault, said_point, said_together
+from ldfi.analysis.words import happens
 from ldfi.dashboards.lineage_graph import LineageGraph, class_graph
 from ldfi.dashboards.phrases import said_difference, said_predicate
 from ldfi.dashboards.roles import ROLES, Role, roles_of
-from ldfi.experiments.analyze.phrases import said_fault, said_point, said_together
-from ldfi.experiments.analyze.words import happens
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.traffic.catalogue import KnownClass, Look
 from ldfi.experiments.domain.traffic.shown import shown_often
-from ldfi.experiments.domain.traffic.unseen import Unseen
-from ldfi.kinds import family
+from ldfi.fit.protocol.kinds import family
+from ldfi.lineage.unseen import Unseen
 from ldfi.solver import Certificate
 
 SHOWN = 12

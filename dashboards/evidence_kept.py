@@ -17,9 +17,9 @@ from fastapi import Request
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.control.evidence import knowledge_from
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
+from ldfi.experiments.scheduler.evidence import knowledge_from
 from ldfi.experiments.store import balances
 from ldfi.experiments.store.balances import Taught
 from ldfi.experiments.store.schema import ExperimentRow

@@ -8,12 +8,12 @@ from typing import Any
 
 from markupsafe import Markup
 
+from ldfi.analysis.phrases import others_alone, said_fault, said_outcome
 from ldfi.dashboards.curves import evidence_picture, thresholds_of
 from ldfi.dashboards.run_tree import SideBySide, alone, side_by_side
-from ldfi.experiments.analyze.phrases import others_alone, said_fault, said_outcome
 from ldfi.experiments.api.views import ExperimentView
-from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.domain.settings import Settings
+from ldfi.lineage.run import Runs
 
 PURPOSES = {
     "explore": "to find out whether it hurts",

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ldfi.analysis.phrases import others_alone, said_fault, said_outcome
+from ldfi.analysis.repairs.advice import Advice
+from ldfi.analysis.repairs.issue import TRACKERS, Issue, Tracker, issue
 from ldfi.dashboards.lineage_graph import LineageGraph, difference
 from ldfi.dashboards.run_tree import SideBySide, side_by_side
-from ldfi.experiments.analyze.phrases import others_alone, said_fault, said_outcome
 from ldfi.experiments.api.repairs import Explained
-from ldfi.experiments.domain.campaign.run import Run, Runs
-from ldfi.experiments.repairs.advice import Advice
-from ldfi.experiments.repairs.issue import TRACKERS, Issue, Tracker, issue
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
+from ldfi.lineage.run import Run, Runs
 
 TARGET = "https://staging.example.com"
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ldfi.dashboards.roles import Role
-from ldfi.experiments.domain.campaign.fold import DOWN
-from ldfi.experiments.domain.campaign.run import Run
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.topology import Topology
-from ldfi.fit.points import Point
+from ldfi.fit.protocol.faults import DOWN
+from ldfi.fit.protocol.points import Point
 from ldfi.lineage.graph import ROOT
+from ldfi.lineage.run import Run
 
 COLLAPSE_ABOVE: Final = 60
 """Points above which a graph is drawn with its services closed."""

@@ -18,7 +18,7 @@ from ldfi.experiments.api.auth import Viewer, recognise
 from ldfi.experiments.api.by_namespace import PARAMETER
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
-from ldfi.experiments.process.tokens import Caller
+from ldfi.experiments.cluster.tokens import Caller
 from ldfi.experiments.store.tokens import namespace_in
 
 router = APIRouter(route_class=PageRoute)

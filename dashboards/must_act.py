@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ldfi.analysis.phrases import said_together
+from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.dashboards.links import to_campaign, to_experiment, to_finding
-from ldfi.experiments.analyze.phrases import said_together
 from ldfi.experiments.domain.campaign.campaign import Campaign
-from ldfi.experiments.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.experiments.store.schema import AuditRow, FindingRow
 
 NOBODY, OPERATOR = "Nobody yet", "An operator"

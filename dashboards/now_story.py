@@ -11,20 +11,20 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
+from ldfi.analysis.phrases import said_together
+from ldfi.analysis.repairs.advice import sentence
+from ldfi.analysis.repairs.called import Called
 from ldfi.dashboards import strip
 from ldfi.dashboards.day_kept import DayKept
 from ldfi.dashboards.must_act import Act, acts
 from ldfi.dashboards.standing import Standing
 from ldfi.dashboards.worst import SHOWN, CalleesOf, Weakness, ranked
-from ldfi.experiments.analyze.phrases import said_together
 from ldfi.experiments.api.service import live_experiments
 from ldfi.experiments.api.was_it_us import LAST, live_exposure, with_live
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.lifecycle import SERIOUS, FindingState
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.injected import Exposure, Injected
-from ldfi.experiments.repairs.advice import sentence
-from ldfi.experiments.repairs.called import Called
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import injected as stored
 from ldfi.experiments.store.findings import proofs
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow

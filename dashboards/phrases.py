@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ldfi.dashboards.words import listed
-from ldfi.fit.predicate import Condition, Predicate
+from ldfi.fit.protocol.predicate import Condition, Predicate
 
 _FEATURES: Final = {
     "method": "the method",

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ldfi.analysis.phrases import said_shortly
+from ldfi.analysis.words import listed
 from ldfi.dashboards.open_hours import over
-from ldfi.experiments.analyze.phrases import said_shortly
-from ldfi.experiments.analyze.words import listed
-from ldfi.experiments.control.estimating import Forecast
 from ldfi.experiments.domain.gates.maintenance import EVERYTHING, Maintenance
 from ldfi.experiments.domain.settings import DEFAULTS, Settings
-from ldfi.kinds import late
+from ldfi.experiments.scheduler.estimating import Forecast
+from ldfi.fit.protocol.kinds import late
 
 ASKED: Final = 6
 """Questions that are spelt out."""

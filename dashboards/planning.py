@@ -13,9 +13,9 @@ from ldfi.dashboards.evidence_kept import KEPT, evidence_kept
 from ldfi.dashboards.plan import Known, Past, Plan, plan
 from ldfi.experiments.api.new_campaign import NewCampaign
 from ldfi.experiments.api.service import forecast_of
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.patterns import matching
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import arming
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import TallyRow

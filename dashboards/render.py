@@ -14,8 +14,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from ldfi.dashboards import curves, links, words
 from ldfi.dashboards.assets import asset
 from ldfi.experiments.api.problems import KINDS, Problem
-from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.process.tokens import Caller
+from ldfi.experiments.cluster.tokens import Caller
+from ldfi.experiments.scheduler.engine import Engine
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 THEMES: Final = ("light", "dark")

@@ -19,9 +19,9 @@ from ldfi.dashboards.csp import confined
 from ldfi.dashboards.forms import read_form
 from ldfi.dashboards.render import error_page, rendered
 from ldfi.dashboards.sessions import CSRF_FIELD, CSRF_HEADER, Session, resume
+from ldfi.errors import ExperimentsError
 from ldfi.experiments.api.problems import Problem, problem_of
 from ldfi.experiments.api.routes import CHANGING, GuardedRoute, Handler
-from ldfi.experiments.errors import ExperimentsError
 
 
 class PageRoute(GuardedRoute):

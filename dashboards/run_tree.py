@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ldfi.dashboards.lineage_graph import standings_of
-from ldfi.experiments.domain.campaign.run import Run, RunCall
-from ldfi.fit.points import Point
+from ldfi.fit.protocol.points import Point
+from ldfi.lineage.run import Run, RunCall
 
 _MADE: Final = {
     "error": "made to fail",

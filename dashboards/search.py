@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
 
+from ldfi.analysis.phrases import said_shortly
+from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
+from ldfi.analysis.words import happens
 from ldfi.dashboards.links import to_campaign, to_class, to_experiment, to_finding
 from ldfi.dashboards.render import PLACES
-from ldfi.experiments.analyze.phrases import said_shortly
-from ldfi.experiments.analyze.words import happens
-from ldfi.experiments.process.tokens import Caller, Role
-from ldfi.experiments.repairs.called import BY_THEIR_NAMES, Called
+from ldfi.experiments.cluster.tokens import Caller, Role
 from ldfi.experiments.store.named import Named, Term
-from ldfi.kinds import FAMILIES
+from ldfi.fit.protocol.kinds import FAMILIES
 
 SHOWN: Final = 6
 """Hits of one kind that are shown."""

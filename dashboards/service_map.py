@@ -14,17 +14,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal
 
+from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.dashboards.words import listed
-from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lifecycle import HURTING
 from ldfi.experiments.domain.gates.whatif import WhatIf, what_if
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.patterns import matching
-from ldfi.experiments.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.experiments.store.schema import FindingRow
-from ldfi.fit.points import Point
-from ldfi.kinds import kind_of, outlasted
+from ldfi.fit.protocol.faults import DOWN
+from ldfi.fit.protocol.kinds import kind_of, outlasted
+from ldfi.fit.protocol.points import Point
 
 Standing = Literal["hurts", "together", "survived", "untried", "unreached", "down", "lost", "entry"]
 Fate = Literal["", "lost", "near", "unknown", "holds"]

@@ -25,7 +25,7 @@ from starlette.concurrency import run_in_threadpool
 
 from ldfi.experiments.api import auth
 from ldfi.experiments.api.by_namespace import SESSION, marked
-from ldfi.experiments.process.tokens import Caller, Tokens
+from ldfi.experiments.cluster.tokens import Caller, Tokens
 from ldfi.experiments.store import idempotency
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry import clock

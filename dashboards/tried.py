@@ -10,10 +10,10 @@ from typing import Any, Final
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from ldfi.analysis.phrases import said_shortly
 from ldfi.dashboards.strip import KINDS
 from ldfi.dashboards.words import listed
 from ldfi.dashboards.worst import CalleesOf
-from ldfi.experiments.analyze.phrases import said_shortly
 from ldfi.experiments.api.views import ExperimentView
 from ldfi.experiments.store.experiments import counts_of
 from ldfi.experiments.store.schema import ExperimentRow

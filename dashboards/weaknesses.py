@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, get_args
 from urllib.parse import urlencode
 
+from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.dashboards.words import age
 from ldfi.dashboards.worst import severity, share_of
 from ldfi.experiments.api.repairs import Explained
 from ldfi.experiments.domain.campaign.lifecycle import SERIOUS, FindingState
-from ldfi.experiments.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.experiments.store.schema import FindingRow
-from ldfi.kinds import outlasted
+from ldfi.fit.protocol.kinds import outlasted
 
 NEEDS: Final = frozenset({"killed", "open", "regressed", "suspected"})
 """States in which a finding waits for somebody."""

@@ -9,8 +9,8 @@ from datetime import time as clock_time
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from ldfi.errors import InvalidCalendar
 from ldfi.experiments.domain.campaign.local_time import zone
-from ldfi.experiments.errors import InvalidCalendar
 
 HINT: Final = "02:10, 2026-11-23 02:10 or 2026-11-23T02:10Z"
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from ldfi.analysis.words import happens
 from ldfi.dashboards.roles import SAID
-from ldfi.experiments.analyze.words import happens
 
 _PARTS: Final = re.compile(r"[^@>:/]*[@>:/]+|[^@>:/]+")
 _RAISED: Final = "⁰¹²³⁴⁵⁶⁷⁸⁹"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ldfi.analysis.phrases import said_shortly
 from ldfi.dashboards.links import to_campaign
 from ldfi.dashboards.must_act import Act
 from ldfi.dashboards.worst import CalleesOf
-from ldfi.experiments.analyze.phrases import said_shortly
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.gates.maintenance import EVERYTHING, Maintenance
 

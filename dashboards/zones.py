@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 from fastapi import Request
 
+from ldfi.errors import InvalidCalendar
 from ldfi.experiments.domain.campaign.local_time import zone
-from ldfi.experiments.errors import InvalidCalendar
 
 
 def viewers_zone(request: Request) -> ZoneInfo:

@@ -23,7 +23,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased
 
 from ldfi import fit
-from ldfi.fit.points import template_path
+from ldfi.fit.protocol.points import template_path
 
 EXPORT_EVERY_MS = 100
 EXPORT_TIMEOUT = 2.0

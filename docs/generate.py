@@ -19,14 +19,14 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import typer
 from typer.models import ArgumentInfo, ParameterInfo
 
+from ldfi.cli.commands import COMMANDS
 from ldfi.experiments.api.app import create_app
-from ldfi.experiments.cli.commands import COMMANDS
+from ldfi.experiments.cluster.service import Service
+from ldfi.experiments.cluster.tokens import Tokens
 from ldfi.experiments.domain.gates.guards import CONTROL_GROUP, GUARDS
 from ldfi.experiments.notify.notification import Notification
-from ldfi.experiments.process.service import Service
-from ldfi.experiments.process.tokens import Tokens
-from ldfi.experiments.scenarios import scenario
 from ldfi.experiments.store.notifications import EVENTS
+from ldfi.scenarios import scenario
 from tests.fit.clients.proofs import proved, tables
 from tests.fit.clients.seen_of_kinds import SAME
 
@@ -273,7 +273,7 @@ FORMATS = (
     (
         "certificate with its runs and the signed head",
         "`ldfi certificate get`",
-        "`ldfi certificate verify`, `python -m ldfi.proof`",
+        "`ldfi certificate verify`, `python -m ldfi.checker`",
         "[here](../certificates.md)",
     ),
     ("errors", "`ldfi`", "clients", "[here](../problems.md)"),

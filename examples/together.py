@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from ldfi.experiments.cli.client import Client
-from ldfi.experiments.elsewhere import environment
-from ldfi.experiments.elsewhere.services import Service, Services
+from ldfi.cli.client import Client
+from ldfi.explore.external import environment
+from ldfi.explore.external.services import Service, Services
 
 LIMIT_SECONDS: Final = 600.0
 
@@ -64,7 +64,7 @@ def until_interrupted(running: Services, every: Sequence[Service], says: str) ->
 
 def watching(port: int, folder: Path, tokens: str, told: Mapping[str, str]) -> Service:
     """Declare the service that runs the campaign; ``told``: what it is told besides."""
-    words = [sys.executable, "-m", "ldfi.experiments.cli", "serve", "--port", str(port)]
+    words = [sys.executable, "-m", "ldfi.cli", "serve", "--port", str(port)]
     words += ["--database", str(folder / "ldfi.sqlite3")]
     all_told = {
         "LDFI_TOKENS": tokens,

@@ -11,11 +11,11 @@ It needs the standard library and OpenTelemetry's API, and does nothing without 
 """
 
 from ldfi.fit.asgi import EdgeMiddleware
-from ldfi.fit.context import FailureContext
-from ldfi.fit.faults import Fault
 from ldfi.fit.functions import point
 from ldfi.fit.install import install
-from ldfi.fit.points import Point
+from ldfi.fit.protocol.context import FailureContext
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.points import Point
 from ldfi.fit.runtime import current
 from ldfi.fit.sampler import Sampler
 from ldfi.fit.wsgi import WSGIEdgeMiddleware

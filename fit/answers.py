@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from ldfi.fit import error
-from ldfi.kinds import FaultKind
+from ldfi.fit.protocol.kinds import FaultKind
 
 _JSON = "application/json"
 _CUT = b'{"why": "fault injected", "mo'

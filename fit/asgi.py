@@ -17,10 +17,10 @@ from ldfi.fit import baggage, runtime
 from ldfi.fit.arrival import leave_word
 from ldfi.fit.asking import Question
 from ldfi.fit.body import allowed, peeked, readable
-from ldfi.fit.chosen import chosen, told
 from ldfi.fit.edge import Decision, Edge
-from ldfi.fit.features import READ, Features, chosen_features, request_features
 from ldfi.fit.poll import RulesPoll
+from ldfi.fit.protocol.chosen import chosen, told
+from ldfi.fit.protocol.features import READ, Features, chosen_features, request_features
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

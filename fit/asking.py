@@ -21,7 +21,8 @@ from urllib.parse import SplitResult, urlsplit
 from opentelemetry import context
 
 from ldfi.fit.clock import steady
-from ldfi.fit.context import Arm
+from ldfi.fit.protocol.allowance import REFUSED_SECONDS, Numbers
+from ldfi.fit.protocol.context import Arm
 
 ASK_SECONDS: Final = 0.020
 """How long a request may wait for the answer."""
@@ -31,9 +32,6 @@ LONGEST_PAUSE_SECONDS: Final = 1.0
 """For how long nobody is asked after an ask failed: twice as long each time, up to this. So a
 control plane in trouble costs one request of an edge 20 ms in a second. Any longer, and the first
 ask of an experiment, made while the leader is busy arming it, would cost the experiment itself."""
-
-REFUSED_SECONDS: Final = 0.2
-"""For how long no device of an experiment is asked for after one was refused."""
 
 KEPT_SECONDS: Final = 4.0
 """How old an idle connection may be that is used again: servers close them."""
@@ -63,34 +61,6 @@ class Granted:
     clock."""
 
     ends: float
-
-
-class Numbers:
-    """Numbers of asks, from 1, and up to which of them all have come to an end."""
-
-    def __init__(self) -> None:
-        self._last = 0
-        self._open: set[int] = set()
-
-    def begin(self) -> int:
-        """Take the next number."""
-        self._last += 1
-        self._open.add(self._last)
-        return self._last
-
-    def end(self, number: int) -> None:
-        """Note that an ask has its answer, or will never be waited for again."""
-        self._open.discard(number)
-
-    @property
-    def last(self) -> int:
-        """The number taken last."""
-        return self._last
-
-    @property
-    def settled(self) -> int:
-        """The number up to which every ask has come to an end."""
-        return min(self._open, default=self._last + 1) - 1
 
 
 class Asks:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import unquote_plus
 
-from ldfi.fit.context import ENTRY
+from ldfi.fit.protocol.context import ENTRY
 
 MAX_LENGTH: Final = 8192
 """Characters. OpenTelemetry drops the whole of a longer header (W3C Baggage, section 3.3.2)."""

@@ -3,13 +3,15 @@
     FIT_DEVICE=header:x-device-id                                       unless it is set
     FIT_DEVICE=header:x-device-id,cookie:session,baggage:user.id,address
 
-The id stays in the process, which keeps 64 bits of a hash of it (:mod:`ldfi.fit.allocation`). An
-``address`` is the last resort: people behind one of them count as one device. It is the
-connection's, or what proxies say in ``X-Forwarded-For`` that ``FORWARDED_ALLOW_IPS`` names (as
-uvicorn has it); of IPv6 the first half, since the other half changes from day to day.
+The id stays in the process, which keeps 64 bits of a hash of it
+(:mod:`ldfi.fit.protocol.allocation`). An ``address`` is the last resort: people behind one of them
+count as one device. It is the connection's, or what proxies say in ``X-Forwarded-For`` that
+``FORWARDED_ALLOW_IPS`` names (as uvicorn has it); of IPv6 the first half, since the other half
+changes from day to day.
 
 Who may choose an id may choose another one, by whatever names it; into which arm it falls, only
-those know who have the experiment's salt. All languages follow ``fit/vectors/devices.json``.
+those know who have the experiment's salt. All languages follow
+``fit/protocol/vectors/devices.json``.
 """
 
 from __future__ import annotations

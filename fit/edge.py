@@ -4,8 +4,8 @@ This is the decision alone; :mod:`ldfi.fit.asgi` and :mod:`ldfi.fit.wsgi` are it
 in is the ``baggage`` header as the client sent it, what comes out is the header that goes on:
 
 1. A failure context from outside is taken out, those that an edge has stamped before included. Only
-   one that an engineer has signed for this very device (:mod:`ldfi.fit.scenario`) stays, and takes
-   precedence.
+   one that an engineer has signed for this very device (:mod:`ldfi.fit.protocol.scenario`) stays,
+   and takes precedence.
 2. A request of an armed class, from a device in one of the experiment's arms, is stamped, as long
    as the allowance lasts.
 
@@ -28,17 +28,17 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ldfi.fit import arrival, baggage, runtime
-from ldfi.fit.allocation import mark_of
 from ldfi.fit.asking import Question
 from ldfi.fit.clock import steady
-from ldfi.fit.context import Arm, encode
 from ldfi.fit.device import Devices, Values
-from ldfi.fit.features import Features
 from ldfi.fit.halt import LocalHalt
 from ldfi.fit.poll import RulesPoll
-from ldfi.fit.rules import Lease, Rule, chosen
+from ldfi.fit.protocol.allocation import mark_of
+from ldfi.fit.protocol.context import Arm, encode
+from ldfi.fit.protocol.features import Features
+from ldfi.fit.protocol.rules import Lease, Rule, chosen
+from ldfi.fit.protocol.scenario import admits
 from ldfi.fit.runtime import Runtime
-from ldfi.fit.scenario import admits
 
 _REMEMBERED = 1000
 

@@ -10,12 +10,12 @@ Functions, coroutines, generators and asynchronous generators can be decorated. 
 span of its own, with or without an experiment: nothing else would tell the lineage of the point.
 A generator's span lasts until it ends, and is current only while the generator runs.
 
-An ``error`` raises :class:`ldfi.fit.errors.InjectedFault`; a ``delay`` waits for its full length,
-for a function has no timeout that could be seen from outside, and cancelling it cancels the wait. A
-generator is hit before its first item. What else can go wrong in there only its author knows, and
-says so: ``raises=(KeyError, HomeGone)`` makes ``exception:KeyError`` and ``exception:HomeGone``
-possible. A class is called with the words ``fault injected``; where it wants other arguments, a
-function that makes the exception stands in its place.
+An ``error`` raises :class:`ldfi.fit.protocol.errors.InjectedFault`; a ``delay`` waits for its full
+length, for a function has no timeout that could be seen from outside, and cancelling it cancels the
+wait. A generator is hit before its first item. What else can go wrong in there only its author
+knows, and says so: ``raises=(KeyError, HomeGone)`` makes ``exception:KeyError`` and
+``exception:HomeGone`` possible. A class is called with the words ``fault injected``; where it wants
+other arguments, a function that makes the exception stands in its place.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ from typing import Any, NamedTuple, TypeVar
 from opentelemetry import context, trace
 from opentelemetry.trace import Status, StatusCode
 
-from ldfi.fit import attributes, error, passage, reporting, runtime
-from ldfi.fit.context import Injection
+from ldfi.fit import error, passage, reporting, runtime
 from ldfi.fit.delay import delay
-from ldfi.fit.errors import InjectedFault
 from ldfi.fit.passage import Site, armed
-from ldfi.fit.points import Point
+from ldfi.fit.protocol import attributes
+from ldfi.fit.protocol.context import Injection
+from ldfi.fit.protocol.errors import InjectedFault
+from ldfi.fit.protocol.points import Point
 from ldfi.fit.strike import Strike
 
 Function = TypeVar("Function", bound=Callable[..., Any])

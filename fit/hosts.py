@@ -19,7 +19,7 @@ call goes: a client in ``fit.clients`` does, at its injection point, beneath all
 context goes along. A library that ``fit`` does not know sends none.
 
 Only what cannot be misread is allowed: ``0x7f.1`` may mean this machine to one resolver and a
-stranger to the next, so it is a stranger. All languages follow ``fit/vectors/hosts.json``.
+stranger to the next, so it is a stranger. All languages follow ``fit/protocol/vectors/hosts.json``.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.propagators.textmap import TextMapPropagator
 
 from ldfi.fit import baggage, patching, request, runtime
-from ldfi.fit.context import ENTRY, MAX_LENGTH
 from ldfi.fit.passage import BAGGAGE, current
+from ldfi.fit.protocol.context import ENTRY, MAX_LENGTH
 
 VARIABLE: Final = "FIT_HOSTS"
 HEADER: Final = "baggage"

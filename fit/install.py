@@ -12,9 +12,10 @@ from typing import Any
 
 from opentelemetry import trace
 
-from ldfi.fit import clients, hosts, keys, patching, reporting, runtime
-from ldfi.fit.errors import KeyFormatError
-from ldfi.fit.keys import Keys
+from ldfi.fit import clients, hosts, patching, reporting, runtime
+from ldfi.fit.protocol import keys
+from ldfi.fit.protocol.errors import KeyFormatError
+from ldfi.fit.protocol.keys import Keys
 from ldfi.fit.runtime import Runtime, activate
 
 _log = logging.getLogger("fit")

@@ -1,4 +1,6 @@
-"""Sends the mark of a fault that is about to fire, before it takes effect (:mod:`ldfi.fit.mark`).
+"""Sends the mark of a fault that is about to fire, before it takes effect.
+
+What it says stands in :mod:`ldfi.fit.protocol.mark`.
 
 The span is ended at once and flushed in a thread, beside what the batch holds; the call waits
 :data:`WITHIN_SECONDS` for it at most, in both arms alike. Under an event loop that holds the loop
@@ -14,8 +16,9 @@ from typing import Any, Final
 
 from opentelemetry import trace
 
-from ldfi.fit import attributes, request, runtime
-from ldfi.fit.mark import Mark
+from ldfi.fit import request, runtime
+from ldfi.fit.protocol import attributes
+from ldfi.fit.protocol.mark import Mark
 
 WITHIN_SECONDS: Final = 0.005
 

@@ -32,14 +32,15 @@ from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, StatusCode
 
-from ldfi.fit import attributes, bare, marking, request, runtime
-from ldfi.fit.context import ENTRY, FailureContext, Injection
+from ldfi.fit import bare, marking, request, runtime
 from ldfi.fit.delay import hang, hang_async
-from ldfi.fit.native import native
 from ldfi.fit.occurrence import Occurrences
+from ldfi.fit.protocol import attributes
+from ldfi.fit.protocol.context import ENTRY, FailureContext, Injection
+from ldfi.fit.protocol.kinds import KINDS
+from ldfi.fit.protocol.native import native
 from ldfi.fit.slow import Slow
 from ldfi.fit.strike import Strike
-from ldfi.kinds import KINDS
 
 BAGGAGE: Final = next(iter(baggage.set_baggage("fit", "", Context())))
 """Under which key OpenTelemetry's context holds the baggage."""

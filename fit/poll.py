@@ -30,19 +30,17 @@ from weakref import WeakSet
 
 from opentelemetry import context
 
-from ldfi.fit.allowance import Allowances, Enrolled, written
 from ldfi.fit.asking import Asks, Question
 from ldfi.fit.clock import steady
-from ldfi.fit.context import Arm
 from ldfi.fit.device import Devices
-from ldfi.fit.errors import MalformedRules
-from ldfi.fit.rules import Lease, read_lease
+from ldfi.fit.protocol.allowance import Allowances, Enrolled, written
+from ldfi.fit.protocol.context import Arm
+from ldfi.fit.protocol.errors import MalformedRules
+from ldfi.fit.protocol.rules import ARMED_WAIT_SECONDS, Lease, read_lease
 
 _log = logging.getLogger("fit")
 
 WAIT_SECONDS: Final = 2.0
-ARMED_WAIT_SECONDS: Final = 1.0
-"""While rules are armed: what was treated is never older than this at the control plane."""
 
 SHORTEST_SECONDS: Final = 0.1
 """From one question to the next, should the control plane not make us wait as it was asked to."""

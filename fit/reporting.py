@@ -16,9 +16,10 @@ from typing import Final
 
 from opentelemetry import context, trace
 
-from ldfi.fit import attributes, runtime
-from ldfi.fit.points import Point
-from ldfi.fit.reach import LIBRARY, MAX_REACHES, OWN, InjectorReport, PointPattern
+from ldfi.fit import runtime
+from ldfi.fit.protocol import attributes
+from ldfi.fit.protocol.points import Point
+from ldfi.fit.protocol.reach import LIBRARY, MAX_REACHES, OWN, InjectorReport, PointPattern
 
 SETTLED_SECONDS: Final = 3.0
 """Libraries are imported one after the other: so long is waited for the next."""

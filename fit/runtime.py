@@ -15,10 +15,10 @@ from typing import Final, Protocol
 from opentelemetry import baggage
 from opentelemetry.context import Context
 
-from ldfi.fit.context import ENTRY, MAX_LENGTH, FailureContext, decode
-from ldfi.fit.errors import ContextError
-from ldfi.fit.keys import Keys
-from ldfi.kinds import FaultKind
+from ldfi.fit.protocol.context import ENTRY, MAX_LENGTH, FailureContext, decode
+from ldfi.fit.protocol.errors import ContextError
+from ldfi.fit.protocol.keys import Keys
+from ldfi.fit.protocol.kinds import FaultKind
 
 _log = logging.getLogger("fit")
 _REMEMBERED: Final = 1024

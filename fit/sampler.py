@@ -18,9 +18,10 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Link, SpanKind
 from opentelemetry.trace.span import TraceState
 
-from ldfi.fit import arrival, attributes, request, runtime
-from ldfi.fit.attributes import MARK, REACH
-from ldfi.fit.context import ENTRY
+from ldfi.fit import arrival, request, runtime
+from ldfi.fit.protocol import attributes
+from ldfi.fit.protocol.attributes import MARK, REACH
+from ldfi.fit.protocol.context import ENTRY
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.sampling import Sampler as SdkSampler

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ldfi.fit.points import Point
+from ldfi.fit.protocol.points import Point
 
 
 @dataclass(slots=True)

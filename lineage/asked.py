@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ldfi.fit.faults import Fault
-from ldfi.kinds import family, lengths
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.kinds import family, lengths
 from ldfi.lineage.lineage import Lineage
 
 

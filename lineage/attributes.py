@@ -15,13 +15,13 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
-from ldfi.fit import attributes as fit
-from ldfi.fit.chosen import chosen
-from ldfi.fit.device_type import device_type
-from ldfi.fit.features import Features, query_features
-from ldfi.fit.points import template_path, template_statement, template_words
-from ldfi.fit.protocols import graphql_document
-from ldfi.fit.urls import split_url
+from ldfi.fit.protocol import attributes as fit
+from ldfi.fit.protocol.chosen import chosen
+from ldfi.fit.protocol.device_type import device_type
+from ldfi.fit.protocol.features import Features, query_features
+from ldfi.fit.protocol.points import template_path, template_statement, template_words
+from ldfi.fit.protocol.protocols import graphql_document
+from ldfi.fit.protocol.urls import split_url
 from ldfi.lineage.libraries import library_of
 
 Fields = tuple[tuple[str, str], ...]

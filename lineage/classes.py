@@ -22,8 +22,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ldfi.fit.features import Features
-from ldfi.fit.predicate import Condition, Predicate
+from ldfi.fit.protocol.features import Features
+from ldfi.fit.protocol.predicate import Condition, Predicate
 from ldfi.lineage.parts import ClassPart, contradiction, parts
 from ldfi.lineage.shapes import Shape
 from ldfi.lineage.splitting import split

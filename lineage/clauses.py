@@ -24,8 +24,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ldfi.fit.faults import Fault
-from ldfi.kinds import outlasted
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.kinds import outlasted
 from ldfi.lineage.lineage import Lineage
 
 Origin = Literal["observed", "injected"]

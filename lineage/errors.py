@@ -1,4 +1,4 @@
-"""The exceptions of ``lineage``, a branch of the tree in :mod:`ldfi.fit.errors`.
+"""The exceptions of ``lineage``, a branch of the tree in :mod:`ldfi.fit.protocol.errors`.
 
 LdfiError
 └── LineageError

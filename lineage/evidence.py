@@ -33,9 +33,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ldfi.fit.native import native
-from ldfi.fit.points import Point
-from ldfi.kinds import KINDS, FaultKind, late
+from ldfi.fit.protocol.kinds import KINDS, FaultKind, late
+from ldfi.fit.protocol.native import native
+from ldfi.fit.protocol.points import Point
 from ldfi.lineage.tree import Call, Tree
 
 _TAKING = frozenset({"receive", "process", "deliver", "settle", "poll"})

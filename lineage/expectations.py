@@ -29,7 +29,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from typing import Final, Generic, Literal, NamedTuple, TypeVar
 
-from ldfi.fit.scenario import PREFIX
+from ldfi.fit.protocol.scenario import PREFIX
 from ldfi.lineage.operation import Operation, calls_inside
 from ldfi.lineage.packed import Usual
 from ldfi.lineage.span import Span

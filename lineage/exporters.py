@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ldfi.fit.features import Features
+from ldfi.fit.protocol.features import Features
 
 _PATHS: Final = (
     *("/v1/traces", "/v1/metrics", "/v1/logs", "/v1development/profiles"),  # OTLP over HTTP

@@ -1,10 +1,11 @@
 """Whether a process died of the fault that a request brought into it.
 
-A mark leaves the process before the fault takes effect (:mod:`ldfi.fit.mark`); all else that the
-process says of the request comes later. So a mark of which nothing else ever came tells of a
-process that is gone, or of a batch that was lost. Its caller tells the two apart: who was answered
-spoke with somebody alive. A caller that gave up waiting knows nothing either way, and then nothing
-is said. Where no caller is there the request came from outside, or its service is gone as well.
+A mark leaves the process before the fault takes effect (:mod:`ldfi.fit.protocol.mark`); all else
+that the process says of the request comes later. So a mark of which nothing else ever came tells of
+a process that is gone, or of a batch that was lost. Its caller tells the two apart: who was
+answered spoke with somebody alive. A caller that gave up waiting knows nothing either way, and then
+nothing is said. Where no caller is there the request came from outside, or its service is gone as
+well.
 
 A proxy beside a service leaves marks in its name, below the call that passes, and proves what
 fired by a span of its own there: it tells of the proxy, and not of the service. That lives where
@@ -19,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from ldfi.fit.mark import Mark
+from ldfi.fit.protocol.mark import Mark
 from ldfi.lineage.operation import Operation
 from ldfi.lineage.span import Span
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, Protocol, TypeVar
 
-from ldfi.fit.points import Point
+from ldfi.fit.protocol.points import Point
 from ldfi.lineage.operation import Operation
 
 _BOTH: Final = frozenset({"http", "rpc"})

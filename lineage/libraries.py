@@ -3,8 +3,9 @@
 OpenTelemetry names whoever made a span: its instrumentation scope (``otel.scope.name`` in formats
 that have no scopes of their own). Instrumentations are named after what they instrument, each
 language in its own way, so one rule for each language finds the library; a table has the few that
-are published elsewhere. Injectors report libraries by the same names (:mod:`ldfi.fit.reach`), and
-``fit/vectors/libraries.json`` holds both ends to it in every language.
+are published elsewhere. Injectors report libraries by the same names
+(:mod:`ldfi.fit.protocol.reach`), and ``fit/protocol/vectors/libraries.json`` holds both ends to it
+in every language.
 
 A scope of none of these forms is a tracer of the application's own: it says nothing about the
 library. ``fit``'s own spans name ``fit``.
@@ -16,7 +17,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from ldfi.fit.reach import OWN
+from ldfi.fit.protocol.reach import OWN
 
 _GO: Final = "go.opentelemetry.io/contrib/instrumentation/"
 _PREFIXES: Final = (

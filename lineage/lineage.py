@@ -8,7 +8,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Final
 
-from ldfi.fit.features import Features
+from ldfi.fit.protocol.features import Features
 from ldfi.lineage import evidence
 from ldfi.lineage.exporters import exports
 from ldfi.lineage.packed import Packed
@@ -60,7 +60,7 @@ class Lineage:
     experiment: str
     arm: str
     reach: str
-    """What an injector says on a span of it that it can reach (:mod:`ldfi.fit.reach`)."""
+    """What an injector says on a span of it that it can reach (:mod:`ldfi.fit.protocol.reach`)."""
     loose: str
     """The point of the call that is outermost, where no request is: one in a trace of its own."""
     rejoined: frozenset[str]

@@ -1,16 +1,16 @@
 """The name of an injection point, read from a finished span.
 
 Where ``fit.point`` is on the span, that is the name: it was written by the client that made the
-call. Everywhere else the same rule is applied afterwards (:mod:`ldfi.fit.points`), as far as the
-span's attributes allow. Peers are what the *caller* knows, an address or a name; the callee's own
-name comes from its SERVER span and is a label, not part of the identity.
+call. Everywhere else the same rule is applied afterwards (:mod:`ldfi.fit.protocol.points`), as far
+as the span's attributes allow. Peers are what the *caller* knows, an address or a name; the
+callee's own name comes from its SERVER span and is a label, not part of the identity.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ldfi.fit.points import (
+from ldfi.fit.protocol.points import (
     Point,
     address,
     as_path,
@@ -20,7 +20,7 @@ from ldfi.fit.points import (
     template_route,
     template_words,
 )
-from ldfi.fit.urls import split_url
+from ldfi.fit.protocol.urls import split_url
 
 Fields = Mapping[str, str]
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from ldfi.fit import protocols
-from ldfi.fit.chosen import KINDS as CHOSEN_KINDS
-from ldfi.fit.features import MAX_VALUE_LENGTH, Features, request_features
-from ldfi.fit.points import template_route, template_words
-from ldfi.fit.predicate import fits
-from ldfi.fit.urls import split_url
+from ldfi.fit.protocol import protocols
+from ldfi.fit.protocol.chosen import KINDS as CHOSEN_KINDS
+from ldfi.fit.protocol.features import MAX_VALUE_LENGTH, Features, request_features
+from ldfi.fit.protocol.points import template_route, template_words
+from ldfi.fit.protocol.predicate import fits
+from ldfi.fit.protocol.urls import split_url
 from ldfi.lineage import naming, outcome
 from ldfi.lineage.attributes import SERVING, Fields, features_of_query
 from ldfi.lineage.exporters import exports
@@ -81,7 +81,7 @@ class Operation:
 
     @property
     def reach(self) -> str:
-        """What an injector says here that it can reach (:mod:`ldfi.fit.reach`), if one does."""
+        """What an injector says that it can reach, if one does (:mod:`ldfi.fit.protocol.reach`)."""
         return next((value for name, value in self.fields if name == "reach"), "")
 
     @property
@@ -92,8 +92,8 @@ class Operation:
 
     @property
     def mark(self) -> str:
-        """What is about to fire in this process, or would (:mod:`ldfi.fit.mark`); empty on every
-        span but those that say just that."""
+        """What is about to fire in this process, or would (:mod:`ldfi.fit.protocol.mark`); empty on
+        every span but those that say just that."""
         return next((value for name, value in self.fields if name == "mark"), "")
 
     @property

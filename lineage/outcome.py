@@ -27,7 +27,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from ldfi.kinds import GRPC_CODES, OUTLASTED
+from ldfi.fit.protocol.kinds import GRPC_CODES, OUTLASTED
 from ldfi.lineage.attributes import OTHER_ERROR
 
 STATUS_UNSET: Final = 0

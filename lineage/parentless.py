@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ldfi.fit.points import Point
+from ldfi.fit.protocol.points import Point
 from ldfi.lineage.operation import Operation
 from ldfi.lineage.shared_ids import parents
 from ldfi.lineage.span import Span

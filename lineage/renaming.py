@@ -1,12 +1,12 @@
 """Names learned from traffic, for systems whose spans nobody prepared.
 
-The rules of :mod:`ldfi.fit.points` wildcard what looks like an identifier. ``/users/alice`` does
-not, and a call that never got through has no address. Seen many at once, both give themselves away:
-a place in a path that holds dozens of different words holds names; a call without a peer is the
-same as the only one like it that has one. Calls that differ by address alone went to replicas of
-one service, where that one answered, or where the full method of a procedure says which it is.
-For display and analysis only: no edge and no client could know these names, so points that carry
-``fit.point`` are better off.
+The rules of :mod:`ldfi.fit.protocol.points` wildcard what looks like an identifier.
+``/users/alice`` does not, and a call that never got through has no address. Seen many at once, both
+give themselves away: a place in a path that holds dozens of different words holds names; a call
+without a peer is the same as the only one like it that has one. Calls that differ by address alone
+went to replicas of one service, where that one answered, or where the full method of a procedure
+says which it is. For display and analysis only: no edge and no client could know these names, so
+points that carry ``fit.point`` are better off.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ldfi.fit.points import Point, is_address
+from ldfi.fit.protocol.points import Point, is_address
 from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.shared_ids import parents
 from ldfi.lineage.span import Span, Trace

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ldfi.fit.features import Features
+from ldfi.fit.protocol.features import Features
 from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.span import Trace
 

@@ -22,7 +22,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from ldfi.fit.predicate import Condition
+from ldfi.fit.protocol.predicate import Condition
 from ldfi.lineage.decision_tree import Node, Sample, TreeLimits, grow
 from ldfi.lineage.shapes import Shape
 

@@ -1,8 +1,9 @@
 """Templates of paths, learned by what varies: ``/users/kim`` and ``/users/lee`` are ``/users/*``.
 
-What looks like an identifier is wildcarded by rule (:func:`ldfi.fit.points.template_path`); names,
-slugs and short ids do not, and no rule could tell them from words. Seen many at once, they give
-themselves away. In one place of a path, behind the same words:
+What looks like an identifier is wildcarded by rule
+(:func:`ldfi.fit.protocol.points.template_path`); names, slugs and short ids do not, and no rule
+could tell them from words. Seen many at once, they give themselves away. In one place of a path,
+behind the same words:
 
 - a support that the requests of many different words share is *common* there;
 - a support that one or two words have is *their own*;
@@ -24,7 +25,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ldfi.fit.predicate import fits
+from ldfi.fit.protocol.predicate import fits
 
 MANY = 12
 """Different words in one place with the same support, from which on they are values."""

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ldfi.fit.features import Features
-from ldfi.fit.points import Point
+from ldfi.fit.protocol.features import Features
+from ldfi.fit.protocol.points import Point
 from ldfi.lineage.attributes import SERVING
 from ldfi.lineage.exporters import exports
 from ldfi.lineage.layers import transports

@@ -26,7 +26,7 @@ from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.experiments.streams.stream import Topics
 from ldfi.experiments.streams.wire import read_cut, read_mark, read_told
-from ldfi.fit import attributes
+from ldfi.fit.protocol import attributes
 from soak.record import Record
 
 Half = Literal["spans", "metrics"]

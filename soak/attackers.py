@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 import httpx
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from ldfi.experiments.cli.processes import end_with_parent
+from ldfi.cli.processes import end_with_parent
 from ldfi.experiments.streams.stream import Topics
 from soak.service import TOKENS
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
-from ldfi.experiments.cli.demo_worlds import STREAMING
-from ldfi.experiments.cli.ports import free_port
-from ldfi.experiments.cli.processes import Processes
+from ldfi.cli.demo_worlds import STREAMING
+from ldfi.cli.ports import free_port
+from ldfi.cli.processes import Processes
 from soak.kills import Assault, Plan
 from soak.recorder import LATEST_SECONDS, UNREPORTED
 from soak.service import TOKENS, Service

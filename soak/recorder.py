@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from ldfi.experiments.cli.processes import end_with_parent
+from ldfi.cli.processes import end_with_parent
 from ldfi.lineage.readers.otlp import decode_protobuf
 from soak.treated import Treated, note
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import httpx
 
-from ldfi.experiments.cli.ports import free_port
-from ldfi.experiments.cli.processes import ATTACHED
+from ldfi.cli.ports import free_port
+from ldfi.cli.processes import ATTACHED
 
 START_SECONDS = 180.0
 LEASE = 3.0
@@ -67,7 +67,7 @@ class Service:
             ATTACHED: "1",  # it ends when we do, however that comes about
             **self.besides,
         }
-        serve = [sys.executable, "-m", "ldfi.experiments.cli", "serve"]
+        serve = [sys.executable, "-m", "ldfi.cli", "serve"]
         with (self.folder / "service.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [*serve, "--port", str(self.port), "--database", self.database],

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from deploy.stack.missing import Missing
-from ldfi.experiments.cli import exits
+from ldfi.cli import exits
 from soak.attacks import EVERY, Attack
 from soak.halt_checks import latest_stamp
 from soak.rounds import Siege, say

@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 import httpx
 
-from ldfi.experiments.cli.ports import free_port
-from ldfi.experiments.cli.processes import Processes
+from ldfi.cli.ports import free_port
+from ldfi.cli.processes import Processes
 from soak import faketime
 from soak.disk import Disk, mounted
 from soak.service import TOKENS, Service

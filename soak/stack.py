@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from deploy.stack.topology import missing
-from ldfi.experiments.cli import exits
+from ldfi.cli import exits
 from soak.kills import Plan
 from soak.rounds import say
 from soak.stack_kills import Count, Result, assault

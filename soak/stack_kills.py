@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from deploy.stack.topology import Stack, running
-from ldfi.experiments.control.record import LATE_SECONDS
+from ldfi.experiments.scheduler.record import LATE_SECONDS
 from ldfi.experiments.store.schema import ExperimentRow
 from soak import account, synthetic
 from soak.checks import Kill

@@ -18,7 +18,7 @@ from sqlalchemy.engine import make_url
 
 from deploy.stack import postgresql
 from deploy.stack.topology import Stack, running
-from ldfi.experiments.cli.processes import Processes
+from ldfi.cli.processes import Processes
 from soak import faketime
 from soak.disk import Disk, mounted
 from soak.sites import traffic

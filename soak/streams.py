@@ -25,11 +25,11 @@ from pathlib import Path
 from deploy.stack import kafka
 from deploy.stack.kafka import Broker
 from deploy.stack.missing import Missing
-from ldfi.experiments.cli import exits
-from ldfi.experiments.cli.ports import free_port
-from ldfi.experiments.cli.processes import ATTACHED
-from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.errors import StreamError
+from ldfi.cli import exits
+from ldfi.cli.ports import free_port
+from ldfi.cli.processes import ATTACHED
+from ldfi.errors import StreamError
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.streams.intake import Intake
 from ldfi.experiments.streams.kafka import KafkaStream
@@ -61,7 +61,7 @@ class IngestProcess:
             "LDFI_PORT": f"{free_port()}",
             ATTACHED: "1",
         }
-        serve = [sys.executable, "-m", "ldfi.experiments.cli", "serve", "--role", "ingest"]
+        serve = [sys.executable, "-m", "ldfi.cli", "serve", "--role", "ingest"]
         with (self.folder / f"ingest{self.number}.log").open("ab") as log:
             self._process = subprocess.Popen(
                 serve,

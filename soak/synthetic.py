@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from ldfi.experiments.cli.processes import Processes
+from ldfi.cli.processes import Processes
 from soak.kills import Assault, Plan
 from soak.service import Service
 from soak.traffic import planted

@@ -31,13 +31,14 @@ import httpx
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans
 
-from ldfi.experiments.cli.processes import end_with_parent
-from ldfi.fit import attributes, baggage, poll
-from ldfi.fit.context import FailureContext, decode
+from ldfi.cli.processes import end_with_parent
+from ldfi.fit import baggage, poll
 from ldfi.fit.edge import Edge
-from ldfi.fit.features import request_features
-from ldfi.fit.keys import Keys
 from ldfi.fit.poll import RulesPoll
+from ldfi.fit.protocol import attributes
+from ldfi.fit.protocol.context import FailureContext, decode
+from ldfi.fit.protocol.features import request_features
+from ldfi.fit.protocol.keys import Keys
 from ldfi.fit.runtime import Runtime, activate
 from ldfi.lineage.operation import KINDS
 from ldfi.lineage.span import Span

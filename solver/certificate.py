@@ -1,6 +1,6 @@
 """The certificate: nothing within the bounds is left untested, with the evidence for it.
 
-It holds everything that :mod:`ldfi.solver.check` needs to verify it without trusting the solver:
+It holds everything that :mod:`ldfi.checker.solving` needs to verify it without trusting the solver:
 the runs themselves, the meaning of domains and implications, the bounds, and what stayed open.
 Faults appear by name; a fault that is no string appears as its ``repr``.
 """

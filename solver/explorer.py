@@ -291,7 +291,7 @@ class Explorer:
         self._language.imply(stronger, weaker)
 
     def certificate(self, doubt: Doubt | None = None) -> Certificate:
-        """Write what is known now, in a form that :mod:`ldfi.solver.check` verifies by itself.
+        """Write what is known now, in a form that :mod:`ldfi.checker.solving` verifies by itself.
 
         ``doubt``: what of it is firm enough for anything to rest on; all of it if None.
         """

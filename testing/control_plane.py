@@ -16,14 +16,14 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple, Self
 
-from ldfi.fit.allocation import Claim, mark_of
-from ldfi.fit.context import ENTRY, encode
-from ldfi.fit.faults import Fault
-from ldfi.fit.keys import VARIABLE, Keys
-from ldfi.fit.points import template_path
-from ldfi.fit.predicate import Condition, Predicate
-from ldfi.fit.rules import Rule
-from ldfi.fit.scenario import scenario_of
+from ldfi.fit.protocol.allocation import Claim, mark_of
+from ldfi.fit.protocol.context import ENTRY, encode
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.keys import VARIABLE, Keys
+from ldfi.fit.protocol.points import template_path
+from ldfi.fit.protocol.predicate import Condition, Predicate
+from ldfi.fit.protocol.rules import Rule
+from ldfi.fit.protocol.scenario import scenario_of
 from ldfi.testing.listening import Answer, Listener
 
 RULES_PATH: Final = "/api/v1/edge/rules"

@@ -18,15 +18,15 @@ from opentelemetry import baggage, context, trace
 
 from ldfi.fit import clients, runtime
 from ldfi.fit.clients import fakes
-from ldfi.fit.context import ENTRY, encode
-from ldfi.fit.faults import Fault
 from ldfi.fit.install import uninstall
-from ldfi.fit.keys import Keys
-from ldfi.fit.native import check_native
-from ldfi.fit.notation import lot_of
-from ldfi.fit.points import Point
+from ldfi.fit.protocol.context import ENTRY, encode
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.keys import Keys
+from ldfi.fit.protocol.kinds import FaultKind, shown_as
+from ldfi.fit.protocol.native import check_native
+from ldfi.fit.protocol.notation import lot_of
+from ldfi.fit.protocol.points import Point
 from ldfi.fit.runtime import Runtime
-from ldfi.kinds import FaultKind, shown_as
 from ldfi.testing.errors import NotFired
 
 _LIFETIME: Final = 3600
@@ -71,7 +71,7 @@ def faults(
 ) -> Iterator[Injected]:
     """Make the calls of a block fail as ``wanted``, and tell which did.
 
-    Faults are written ``KIND@POINT``, with names of points as :mod:`ldfi.fit.points` makes
+    Faults are written ``KIND@POINT``, with names of points as :mod:`ldfi.fit.protocol.points` makes
     them. ``service`` is the name of this process's service, by default that with which ``fit`` was
     installed, else the one caller in the faults. ``delay``: seconds that a ``delay`` lasts where
     the caller sets no timeout, and the longest where lengths are drawn; the same faults draw the

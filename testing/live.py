@@ -25,9 +25,9 @@ try:
     from fastapi import FastAPI
 
     from ldfi.experiments.api.app import create_app
+    from ldfi.experiments.cluster.service import Service
+    from ldfi.experiments.cluster.tokens import ROLES, Role, Tokens
     from ldfi.experiments.domain.settings import Limits
-    from ldfi.experiments.process.service import Service
-    from ldfi.experiments.process.tokens import ROLES, Role, Tokens
     from ldfi.testing.programs import Application
     from ldfi.testing.serving import served
     from ldfi.testing.world import World
@@ -80,7 +80,7 @@ def live_service(
 
     ``programs`` as in :class:`ldfi.testing.world.World`. ``database``: SQLAlchemy's URL, by default
     that of a file which goes with the block. ``tokens`` by role, made anew by default. Any other
-    setting goes to :class:`ldfi.experiments.process.service.Service`.
+    setting goes to :class:`ldfi.experiments.cluster.service.Service`.
     """
     with TemporaryDirectory() as folder:
         given = tokens or {role: secrets.token_hex(16) for role in ROLES}

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ldfi.fit.faults import Fault
-from ldfi.fit.notation import length_of
-from ldfi.kinds import family, late
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.kinds import family, late
+from ldfi.fit.protocol.notation import length_of
 from ldfi.lineage.span import Span
 from ldfi.testing.spans import span
 

@@ -27,22 +27,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Self
 
-from ldfi.fit.allocation import mark_of
-from ldfi.fit.allowance import Allowances
-from ldfi.fit.asking import Numbers
-from ldfi.fit.context import Arm
-from ldfi.fit.features import Features
-from ldfi.fit.rules import Lease, Rule, read_lease
-from ldfi.kinds import shown_as
+from ldfi.fit.protocol.allocation import mark_of
+from ldfi.fit.protocol.allowance import Allowances, Numbers
+from ldfi.fit.protocol.context import Arm
+from ldfi.fit.protocol.features import Features
+from ldfi.fit.protocol.kinds import shown_as
+from ldfi.fit.protocol.rules import Lease, Rule, read_lease
 from ldfi.testing.errors import needs_service
 
 try:
     from sqlalchemy import select
 
-    from ldfi.experiments.control.engine import Engine
     from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
     from ldfi.experiments.domain.settings import Limits, Settings
     from ldfi.experiments.domain.traffic.observation import Outcome
+    from ldfi.experiments.scheduler.engine import Engine
     from ldfi.experiments.store import Database
     from ldfi.experiments.store.schema import FindingRow
     from ldfi.lineage.span import Span

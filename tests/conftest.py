@@ -39,6 +39,8 @@ TIERS: Final = {
 }
 """Marks. Of several the last one counts: it names the tier that runs the test."""
 
+pytest_plugins = ("tests.kit.databases",)
+
 WATCH = Watch()
 REPORTED: list[str] = []
 """What the workers of pytest-xdist found."""

@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
-ROOMS: Final = ("experiments", "fit", "lineage", "proof", "solver")
+ROOMS: Final = (
+    "experiments",
+    "fit",
+    "lineage",
+    "checker",
+    "solver",
+    "analysis",
+    "scenarios",
+    "explore",
+)
 
 SHARED: Final = {
     "Arm": "a scenario's document: its name is part of the published schema",

@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.outcome import Target, at_least, at_most, say
 from benchmarks.protocols.catalogue import CATALOGUE, Known
 from benchmarks.protocols.suite import explore
-from ldfi.solver.check import check
+from ldfi.checker.solving import check
 
 SEEDS = 5
 

@@ -10,6 +10,7 @@ from fastapi.responses import RedirectResponse
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from ldfi.analysis.phrases import said_shortly
 from ldfi.dashboards.burn_down import burn_down, picture
 from ldfi.dashboards.campaign_story import SHOWN, bounds, by_class, does, folds, hours, title
 from ldfi.dashboards.documents import required
@@ -23,7 +24,6 @@ from ldfi.dashboards.tried import MOST, Tried, tried_in, tried_of
 from ldfi.dashboards.weaknesses import STATES as WEAK
 from ldfi.dashboards.work import work
 from ldfi.dashboards.zones import viewers_zone
-from ldfi.experiments.analyze.phrases import said_shortly
 from ldfi.experiments.api import campaigns
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.documents import Id, Reason

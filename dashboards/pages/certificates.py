@@ -21,8 +21,8 @@ from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import Id
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running, live_campaign
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.settings import DEFAULTS
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import campaigns, chain
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import CampaignRow

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy import func, select
 from sqlalchemy.orm import defer
 
+from ldfi.analysis.phrases import said_point
 from ldfi.dashboards.class_story import DONE, class_story, point_story
 from ldfi.dashboards.curves import looks_picture
 from ldfi.dashboards.evidence_kept import evidence_kept
@@ -19,17 +20,16 @@ from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.tried import tried_of
 from ldfi.dashboards.weaknesses import STATES
 from ldfi.dashboards.worst import Weakness, severity
-from ldfi.experiments.analyze.phrases import said_point
+from ldfi.errors import NotFound
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import Filter, Line
 from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.api.views import ClassView, ExperimentView
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.lifecycle import SERIOUS
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.patterns import matching
-from ldfi.experiments.errors import NotFound
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 from ldfi.experiments.telemetry import clock
 

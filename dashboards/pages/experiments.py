@@ -31,16 +31,16 @@ from ldfi.dashboards.render import rendered
 from ldfi.dashboards.roles import ROLES, roles_of
 from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.tried import CAME, said_ended, tried_of
+from ldfi.errors import NotFound
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.documents import Filter, Id, Reason
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running, live_experiments
 from ldfi.experiments.api.views import ExperimentView
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.judging.experiment import ExperimentState
 from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.errors import NotFound
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import experiments as stored
 from ldfi.experiments.store import tallies
 from ldfi.experiments.store.campaigns import definition_from_json

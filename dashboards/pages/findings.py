@@ -11,6 +11,8 @@ from fastapi.responses import RedirectResponse
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
+from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
+from ldfi.analysis.repairs.owners import Owners
 from ldfi.dashboards.documents import read_as
 from ldfi.dashboards.finding_story import FindingStory, finding_story
 from ldfi.dashboards.forms import Submitted
@@ -24,10 +26,8 @@ from ldfi.experiments.api.documents import Filter, Id, Reason
 from ldfi.experiments.api.new_campaign import Bounded
 from ldfi.experiments.api.repairs import Explained, called_of, explained, owners_of
 from ldfi.experiments.api.service import Db, Running
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.lifecycle import SERIOUS
-from ldfi.experiments.repairs.called import BY_THEIR_NAMES, Called
-from ldfi.experiments.repairs.owners import Owners
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import findings
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow

@@ -18,7 +18,7 @@ from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.documents import Id, Line
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running
-from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.maintenance import window_of
 from ldfi.experiments.store.schema import MaintenanceRow

@@ -9,7 +9,6 @@ from typing import Any, Final, get_args
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from ldfi import kinds
 from ldfi.dashboards.documents import read_as
 from ldfi.dashboards.forms import Form, Submitted
 from ldfi.dashboards.links import to_campaign
@@ -21,9 +20,10 @@ from ldfi.experiments.api import campaigns
 from ldfi.experiments.api.auth import Operator
 from ldfi.experiments.api.new_campaign import Day, NewCampaign
 from ldfi.experiments.api.service import Db, Running
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.settings import SETTINGS
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.arming import least_members
+from ldfi.fit.protocol import kinds
 
 router = APIRouter(prefix="/campaigns", route_class=PageRoute)
 

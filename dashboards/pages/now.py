@@ -17,7 +17,7 @@ from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.api.views import ExperimentView
-from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import arming, switches
 from ldfi.experiments.telemetry import clock
 

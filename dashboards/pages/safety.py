@@ -16,7 +16,7 @@ from ldfi.experiments.api import safety
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.documents import Reason
 from ldfi.experiments.api.service import Db, PerhapsRunning, Relaying, Running
-from ldfi.experiments.process.tokens import Caller
+from ldfi.experiments.cluster.tokens import Caller
 
 router = APIRouter(route_class=PageRoute)
 

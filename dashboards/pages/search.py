@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
+from ldfi.analysis.repairs.called import Called
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.search import SHOWN, Group, groups, words_of
@@ -13,9 +14,8 @@ from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import LINE
 from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running
-from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.process.tokens import Caller
-from ldfi.experiments.repairs.called import Called
+from ldfi.experiments.cluster.tokens import Caller
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.named import named
 

@@ -20,8 +20,8 @@ from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import LINE, Filter, Line
 from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.lifecycle import HURTING
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import FindingRow
 from ldfi.experiments.telemetry import clock

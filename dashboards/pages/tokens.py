@@ -12,13 +12,13 @@ from ldfi.dashboards.documents import read_as
 from ldfi.dashboards.forms import Form, Submitted
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
+from ldfi.errors import Invalid
 from ldfi.experiments.api import tokens
 from ldfi.experiments.api.auth import Admin
 from ldfi.experiments.api.documents import Id
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running
-from ldfi.experiments.errors import Invalid
-from ldfi.experiments.process.tokens import ROLES
+from ldfi.experiments.cluster.tokens import ROLES
 from ldfi.experiments.store import tokens as stored
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import TokenRow

@@ -18,15 +18,15 @@ from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.windows import Window
 from ldfi.dashboards.zones import viewers_zone
+from ldfi.errors import InvalidCalendar
 from ldfi.experiments.api import was_it_us as api
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import LINE
 from ldfi.experiments.api.pagination import Cursor
 from ldfi.experiments.api.service import Db, Running
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.local_time import zone as zone_of
 from ldfi.experiments.domain.judging.injected import Exposure
-from ldfi.experiments.errors import InvalidCalendar
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import injected as stored
 from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.experiments.telemetry.clock import now

@@ -13,9 +13,9 @@ from ldfi.dashboards.systems import ELSEWHERE, MOST_DOWN, systems_of
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import LINE, Line
 from ldfi.experiments.api.service import Db, Running
-from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.control.evidence import knowledge_from
 from ldfi.experiments.domain.gates.whatif import WhatIf, what_if
+from ldfi.experiments.scheduler.engine import Engine
+from ldfi.experiments.scheduler.evidence import knowledge_from
 from ldfi.experiments.store import balances
 from ldfi.experiments.store.database import Database
 

@@ -19,9 +19,9 @@ from deploy.containers.composed import composed
 from deploy.containers.engine import engine
 from deploy.containers.trial import Result, trial
 from deploy.stack.missing import Missing
-from ldfi.experiments.cli import exits
-from ldfi.experiments.cli.terminal import console as screen
-from ldfi.experiments.errors import ExperimentsError
+from ldfi.cli import exits
+from ldfi.cli.terminal import console as screen
+from ldfi.errors import ExperimentsError
 
 
 def main() -> int:

@@ -19,9 +19,9 @@ import httpx
 from deploy.containers.composed import Composed, secrets
 from deploy.stack.__main__ import LARGE
 from deploy.stack.missing import Missing
-from ldfi.experiments.cli.client import Client
-from ldfi.experiments.cli.demo_worlds import STREAMING
-from ldfi.experiments.errors import ExperimentsError
+from ldfi.cli.client import Client
+from ldfi.cli.demo_worlds import STREAMING
+from ldfi.errors import ExperimentsError
 
 API: Final = "http://127.0.0.1:8600"
 PROMETHEUS: Final = "http://127.0.0.1:9090"

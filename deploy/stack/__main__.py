@@ -26,12 +26,12 @@ from rich.console import Console
 from deploy.stack import kafka
 from deploy.stack.missing import Missing
 from deploy.stack.topology import Stack, missing, running
-from ldfi.experiments.cli import demo, exits
-from ldfi.experiments.cli.client import Client
-from ldfi.experiments.cli.demo_run import run
-from ldfi.experiments.cli.demo_worlds import SHOP, STREAMING, DemoWorld
-from ldfi.experiments.cli.terminal import console as screen
-from ldfi.experiments.errors import ExperimentsError
+from ldfi.cli import demo, exits
+from ldfi.cli.client import Client
+from ldfi.cli.demo_run import run
+from ldfi.cli.demo_worlds import SHOP, STREAMING, DemoWorld
+from ldfi.cli.terminal import console as screen
+from ldfi.errors import ExperimentsError
 from ldfi.experiments.streams.kafka import KafkaStream
 
 SMALL: Final = replace(

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 
 from deploy.stack.missing import Missing
-from ldfi.experiments.cli.ports import free_port
+from ldfi.cli.ports import free_port
 
 FOLDER = Path(__file__).parents[1] / "collector"
 ONLY_KAFKA = "yaml:service::pipelines::traces::exporters: [kafka]"

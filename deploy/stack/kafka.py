@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 
 from deploy.stack.missing import Missing
-from ldfi.experiments.cli.ports import free_port
+from ldfi.cli.ports import free_port
 
 VERSION = "4.3.1"
 START_SECONDS = 180.0

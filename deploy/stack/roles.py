@@ -11,8 +11,8 @@ from typing import Final
 import httpx
 
 from deploy.stack.missing import Missing
-from ldfi.experiments.cli.ports import free_port
-from ldfi.experiments.cli.processes import Processes
+from ldfi.cli.ports import free_port
+from ldfi.cli.processes import Processes
 
 ROLES: Final = {
     "api": "api",
@@ -46,7 +46,7 @@ class Roles:
         self.processes.start(
             name,
             [
-                *(sys.executable, "-m", "ldfi.experiments.cli", "serve"),
+                *(sys.executable, "-m", "ldfi.cli", "serve"),
                 *("--role", ROLES[name]),
                 *("--port", f"{self.ports[name]}"),
             ],

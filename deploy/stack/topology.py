@@ -21,7 +21,7 @@ from typing import Final
 from deploy.stack import collector, kafka, postgresql
 from deploy.stack.missing import Missing
 from deploy.stack.roles import ROLES, Roles
-from ldfi.experiments.cli.processes import Processes
+from ldfi.cli.processes import Processes
 from ldfi.experiments.streams.stream import Topics
 
 Say = Callable[[str], None]

@@ -15,7 +15,7 @@ from collections.abc import Collection
 from importlib.util import find_spec
 from pathlib import Path
 
-from ldfi.experiments.elsewhere.services import Service, Services
+from ldfi.explore.external.services import Service, Services
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]

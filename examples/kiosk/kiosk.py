@@ -11,7 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
-from ldfi.experiments.elsewhere.services import Service, Services
+from ldfi.explore.external.services import Service, Services
 
 HERE = Path(__file__).resolve().parent
 FIRST_PORT = int(os.environ.get("KIOSK_PORT", "8720"))

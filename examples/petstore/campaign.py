@@ -31,12 +31,12 @@ from deaths import KINDS, Death, died, recovered
 from together import Say, explored, watching
 from visitors import Devices, Gateway
 
-from ldfi.experiments.cli.client import Client
-from ldfi.experiments.cli.ports import free_row
-from ldfi.experiments.cli.words import BYSTANDERS_HURT
-from ldfi.experiments.elsewhere import environment
-from ldfi.experiments.elsewhere.services import Service, Services
-from ldfi.experiments.elsewhere.stamp import SharedKeys
+from ldfi.cli.client import Client
+from ldfi.cli.ports import free_row
+from ldfi.cli.words import BYSTANDERS_HURT
+from ldfi.explore.external import environment
+from ldfi.explore.external.services import Service, Services
+from ldfi.explore.external.stamp import SharedKeys
 
 CAMPAIGN: Final = {
     "max_size": 1,

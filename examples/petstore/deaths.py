@@ -18,7 +18,7 @@ import petstore
 from together import killed
 from visitors import TURNS, Gateway
 
-from ldfi.experiments.elsewhere.services import Service, Services
+from ldfi.explore.external.services import Service, Services
 
 KINDS: Final = tuple(dict.fromkeys(TURNS))
 ONE: Final = 1

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from ldfi.experiments.elsewhere.services import Service, Services
+from ldfi.explore.external.services import Service, Services
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]

@@ -26,12 +26,12 @@ import httpx
 import polyglot
 from together import Names, Say, Visitors, explored, in_order, killed, watching
 
-from ldfi.experiments.cli.checked import Demand, check_all
-from ldfi.experiments.cli.client import Client
-from ldfi.experiments.cli.ports import free_row
-from ldfi.experiments.elsewhere import environment
-from ldfi.experiments.elsewhere.services import Service, Services
-from ldfi.experiments.elsewhere.stamp import SharedKeys
+from ldfi.cli.checked import Demand, check_all
+from ldfi.cli.client import Client
+from ldfi.cli.ports import free_row
+from ldfi.explore.external import environment
+from ldfi.explore.external.services import Service, Services
+from ldfi.explore.external.stamp import SharedKeys
 
 VISITORS: Final = 6
 APART: Final = 0.15

@@ -19,7 +19,7 @@ from typing import Any
 
 import httpx
 
-from ldfi.experiments.elsewhere.services import Service, Services
+from ldfi.explore.external.services import Service, Services
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]

@@ -27,9 +27,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ldfi import fit
+from ldfi.cli.processes import end_with_parent
 from ldfi.demo import telemetry
 from ldfi.demo.client import new_client
-from ldfi.experiments.cli.processes import end_with_parent
 
 REPLICAS = ("store-1", "store-2", "store-3")
 QUORUM = 2

@@ -33,9 +33,9 @@ from typing import Any, TextIO
 
 import httpx
 
-from ldfi.experiments.cli.main import app
-from ldfi.experiments.cli.ports import free_port
-from ldfi.experiments.cli.processes import Processes
+from ldfi.cli.main import app
+from ldfi.cli.ports import free_port
+from ldfi.cli.processes import Processes
 
 HERE = Path(__file__).parent
 REPLICAS = ("store-1", "store-2", "store-3")
@@ -109,7 +109,7 @@ class Town:
 
     def start_all(self) -> None:
         """Start the service, the store, the shop, the users."""
-        serve = ("-m", "ldfi.experiments.cli", "serve", "--port", str(self.ports["ldfi"]))
+        serve = ("-m", "ldfi.cli", "serve", "--port", str(self.ports["ldfi"]))
         tokens = ",".join(f"{role}:{token}" for role, token in self.tokens.items())
         self.start(
             "ldfi",
@@ -230,7 +230,7 @@ def upgrade(town: Town, replica: str, other: str) -> None:
         *("--reason", "upgrade to release 2", "--json"),
     )
     window = json.loads(said)["id"]
-    watch = [sys.executable, "-m", "ldfi.experiments.cli", "maintenance", "watch", window]
+    watch = [sys.executable, "-m", "ldfi.cli", "maintenance", "watch", window]
     watching = subprocess.Popen(watch, stdout=subprocess.PIPE, text=True)
     town.processes.end(replica, 15.0)
     say(f"{replica} is down")

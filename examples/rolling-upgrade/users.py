@@ -17,8 +17,8 @@ from typing import TextIO
 
 import httpx
 
+from ldfi.cli.processes import end_with_parent
 from ldfi.demo.devices.report import Metric, Reporter
-from ldfi.experiments.cli.processes import end_with_parent
 
 DEVICES = 5000
 PATIENCE = 5.0

@@ -13,6 +13,7 @@ from fastapi import APIRouter, FastAPI, Request
 from pydantic import BaseModel
 from starlette.types import Scope
 
+from ldfi.errors import Conflict
 from ldfi.experiments.api import (
     application_state,
     auth,
@@ -44,12 +45,11 @@ from ldfi.experiments.api.namespace_applications import NamespaceApplications
 from ldfi.experiments.api.otlp_grpc import OtlpGrpc
 from ldfi.experiments.api.request_ids import NameRequests
 from ldfi.experiments.api.routes import GuardedRoute
-from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.errors import Conflict
-from ldfi.experiments.process.candidate import Candidate
-from ldfi.experiments.process.election import FileLock, election_of
-from ldfi.experiments.process.post import Post
-from ldfi.experiments.process.service import Service
+from ldfi.experiments.cluster.candidate import Candidate
+from ldfi.experiments.cluster.election import FileLock, election_of
+from ldfi.experiments.cluster.post import Post
+from ldfi.experiments.cluster.service import Service
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database
 from ldfi.experiments.telemetry import clock
 

@@ -15,11 +15,11 @@ from fastapi import FastAPI
 from ldfi.experiments.api.decoding import Decoding
 from ldfi.experiments.api.forward import Forwarder
 from ldfi.experiments.api.rate_limit import RateLimiter
-from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.process.ingest import Ingest, worker_of
-from ldfi.experiments.process.leader import note_end
-from ldfi.experiments.process.relay import EdgeRelay
-from ldfi.experiments.process.service import Service
+from ldfi.experiments.cluster.ingest import Ingest, worker_of
+from ldfi.experiments.cluster.leader import note_end
+from ldfi.experiments.cluster.relay import EdgeRelay
+from ldfi.experiments.cluster.service import Service
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database
 from ldfi.experiments.streams.door import Door
 from ldfi.experiments.telemetry import instruments

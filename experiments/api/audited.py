@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.analyze.phrases import said_together
+from ldfi.analysis.phrases import said_together
 from ldfi.experiments.api.views import AuditSubject, AuditView
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 

@@ -17,7 +17,7 @@ from ldfi.experiments.api import rate_limit
 from ldfi.experiments.api.caller_address import address_of
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.rate_limit import Rate, RateLimiter
-from ldfi.experiments.process.tokens import Caller, Role, Tokens
+from ldfi.experiments.cluster.tokens import Caller, Role, Tokens
 
 _RATES: Final[Mapping[Role, Rate]] = {
     "viewer": rate_limit.PEOPLE,

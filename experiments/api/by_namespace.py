@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlencode
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ldfi.experiments.api.problems import Problem, answer_of
-from ldfi.experiments.process.relay import NAMESPACE
+from ldfi.experiments.cluster.relay import NAMESPACE
 from ldfi.experiments.store.namespaces import DEFAULT
 from ldfi.experiments.store.tokens import namespace_in
 

@@ -22,13 +22,13 @@ from ldfi.experiments.api.documents import Line
 from ldfi.experiments.api.forward import FORWARDED, no_leader
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
-from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.control.fleet import MOST, Behind
-from ldfi.experiments.control.rules_board import RulesBoard
-from ldfi.experiments.process.relay import DEVICES, EdgeRelay
+from ldfi.experiments.cluster.relay import DEVICES, EdgeRelay
+from ldfi.experiments.scheduler.engine import Engine
+from ldfi.experiments.scheduler.fleet import MOST, Behind
+from ldfi.experiments.scheduler.rules_board import RulesBoard
 from ldfi.experiments.telemetry import clock
-from ldfi.fit.allowance import Enrolled
-from ldfi.fit.context import Arm
+from ldfi.fit.protocol.allowance import Enrolled
+from ldfi.fit.protocol.context import Arm
 
 router = APIRouter(prefix="/api/v1/edge", tags=["edge"], route_class=GuardedRoute)
 

@@ -29,7 +29,7 @@ from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Db, Running, live_experiments
 from ldfi.experiments.api.views import AuditView
-from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import audit
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.experiments import counts_of

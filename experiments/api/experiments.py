@@ -24,9 +24,9 @@ from ldfi.experiments.api.service import (
     live_experiments,
 )
 from ldfi.experiments.api.views import CampaignView, ExperimentView
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.judging.experiment import ExperimentState
 from ldfi.experiments.domain.judging.verdict import Verdict
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import campaigns as stored
 from ldfi.experiments.store import experiments as on_record
 from ldfi.experiments.store.database import Database

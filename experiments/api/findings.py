@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import select
 
+from ldfi.analysis.repairs.issue import Tracker, issue
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.deprecated import noting
 from ldfi.experiments.api.documents import Document, Filter, Id, Line
@@ -26,16 +27,15 @@ from ldfi.experiments.api.repairs import (
 )
 from ldfi.experiments.api.service import Db, PerhapsRunning, Running, check_promql
 from ldfi.experiments.api.views import CampaignView, FindingView, finding_view
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.campaign.lifecycle import FindingState
-from ldfi.experiments.repairs.issue import Tracker, issue
-from ldfi.experiments.scenarios.of_finding import scenario_of
-from ldfi.experiments.scenarios.scenario import Scenario
+from ldfi.experiments.queries.scenario_of_finding import scenario_of
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database, findings
 from ldfi.experiments.store import campaigns as stored
 from ldfi.experiments.store.schema import FindingRow
 from ldfi.experiments.telemetry import clock
+from ldfi.scenarios.scenario import Scenario
 
 router = APIRouter(prefix="/api/v1/findings", tags=["findings"], route_class=IdempotentRoute)
 

@@ -21,7 +21,7 @@ from starlette.responses import StreamingResponse
 
 from ldfi.experiments.api.caller_address import CALLER, vouched
 from ldfi.experiments.api.problems import Problem
-from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import leaders
 from ldfi.experiments.store.database import Database
 

@@ -11,7 +11,7 @@ import threading
 import time
 from typing import Any, ClassVar, Final
 
-from ldfi.experiments.errors import Conflict
+from ldfi.errors import Conflict
 
 SHUT_SECONDS: Final = 0.9
 """How long nobody is let in after a descriptor was missing: asyncio asks again after a second, but

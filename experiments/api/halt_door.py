@@ -34,9 +34,9 @@ from ldfi.experiments.api.listening import PatientConnection
 from ldfi.experiments.api.rate_limit import RateLimiter
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.safety import Disarmed
-from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.process.relay import EdgeRelay
-from ldfi.experiments.process.tokens import Tokens
+from ldfi.experiments.cluster.relay import EdgeRelay
+from ldfi.experiments.cluster.tokens import Tokens
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import switches
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry import clock

@@ -47,7 +47,7 @@ async def evidence(
 ) -> dict[str, Any]:
     """Give a campaign's certificates with the runs that they rest on, proved to be in the chain.
 
-    Every run of their class versions is in it, and the head. `python -m ldfi.proof` checks it.
+    Every run of their class versions is in it, and the head. `python -m ldfi.checker` checks it.
     """
     live = live_campaign(engine, campaign_id)
     if live is None:

@@ -27,7 +27,7 @@ from starlette.concurrency import run_in_threadpool
 from ldfi.experiments.api.auth import authenticate
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import CHANGING, GuardedRoute, Handler
-from ldfi.experiments.process.tokens import Caller
+from ldfi.experiments.cluster.tokens import Caller
 from ldfi.experiments.store import idempotency as stored
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.idempotency import KeptAnswer, Slot, SlotClaim

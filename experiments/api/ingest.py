@@ -11,19 +11,19 @@ from google.protobuf.json_format import MessageToJson
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, SkipValidation, ValidationError
 
+from ldfi.errors import StreamError
 from ldfi.experiments.api.auth import Devices, Ingest
 from ldfi.experiments.api.decoding import MAX_BODY, Decoding, check_count, unzipped
 from ldfi.experiments.api.forward import engine_of
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.traffic.observation import Outcome
-from ldfi.experiments.errors import StreamError
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.streams.door import Door, Letter
 from ldfi.experiments.streams.otlp import Divided, divide, from_json
 from ldfi.experiments.streams.wire import write_outcome
 from ldfi.experiments.telemetry import clock
-from ldfi.fit.allocation import DEVICE_BITS, mark_of
+from ldfi.fit.protocol.allocation import DEVICE_BITS, mark_of
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.readers.batch import Batch
 from ldfi.lineage.readers.otlp import decode_protobuf

@@ -7,16 +7,16 @@ from typing import Annotated, ClassVar
 from fastapi import APIRouter
 from pydantic import ConfigDict, Field
 
+from ldfi.errors import NotFound
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.documents import AsRead, Line
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.service import Running
 from ldfi.experiments.api.views import View
-from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.domain.traffic.sightings import Belongs, Proposal
-from ldfi.experiments.domain.traffic.unseen import Why
-from ldfi.experiments.errors import NotFound
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.telemetry import clock
+from ldfi.lineage.sightings import Belongs, Proposal
+from ldfi.lineage.unseen import Why
 
 router = APIRouter(prefix="/api/v1/loose-calls", tags=["classes"], route_class=IdempotentRoute)
 

@@ -22,9 +22,9 @@ from starlette.datastructures import State
 from ldfi.experiments.api.application_state import begin, furnish, take_in, to_its_end, told
 from ldfi.experiments.api.by_namespace import ByNamespace
 from ldfi.experiments.api.halt_door import HaltDoor
-from ldfi.experiments.process.candidate import Candidate
-from ldfi.experiments.process.post import Post
-from ldfi.experiments.process.service import Service
+from ldfi.experiments.cluster.candidate import Candidate
+from ldfi.experiments.cluster.post import Post
+from ldfi.experiments.cluster.service import Service
 from ldfi.experiments.store import Database, namespaces
 from ldfi.experiments.store.namespaces import Namespace
 

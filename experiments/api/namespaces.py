@@ -8,11 +8,11 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
+from ldfi.errors import Conflict, NotFound
 from ldfi.experiments.api.auth import Admin
 from ldfi.experiments.api.documents import AsRead
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.service import Db
-from ldfi.experiments.errors import Conflict, NotFound
 from ldfi.experiments.store import namespaces
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.namespaces import Namespace

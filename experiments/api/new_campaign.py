@@ -16,18 +16,17 @@ from pydantic import (
     model_validator,
 )
 
+from ldfi.errors import InvalidCalendar
 from ldfi.experiments.api.documents import AsRead, Document, Line, all_but
 from ldfi.experiments.api.views import CampaignView, ExperimentView
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
 from ldfi.experiments.domain.campaign.campaign import Definition
-from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.domain.declared import Setting
 from ldfi.experiments.domain.settings import DEFAULTS, SETTINGS, Settings
 from ldfi.experiments.domain.traffic.patterns import matching
-from ldfi.experiments.errors import InvalidCalendar
-from ldfi.fit.faults import Fault
-from ldfi.fit.native import check_native, gone
-from ldfi.kinds import alike_of, kind_of
+from ldfi.fit.protocol.faults import DOWN, Fault
+from ldfi.fit.protocol.kinds import alike_of, kind_of
+from ldfi.fit.protocol.native import check_native, gone
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 _VARIABLE = r"^[a-z]+(:[A-Za-z0-9_.=]+)?@[^\x00-\x1f\x7f]+$"

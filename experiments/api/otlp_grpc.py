@@ -23,10 +23,10 @@ from urllib.parse import unquote
 from starlette.types import ASGIApp, Message
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from ldfi.errors import Conflict
 from ldfi.experiments.api.decoding import EITHER, MAX_BODY
 from ldfi.experiments.api.front_door import cannot_listen, front_doors
 from ldfi.experiments.api.listening import HEADER_SECONDS, room
-from ldfi.experiments.errors import Conflict
 
 _log = logging.getLogger("ldfi")
 

@@ -17,7 +17,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ldfi.experiments.errors import (
+from ldfi.errors import (
     CannotDecide,
     Conflict,
     Deposed,

@@ -10,17 +10,17 @@ from fastapi import Request
 from pydantic import Field
 from sqlalchemy.orm import Session
 
+from ldfi.analysis.repairs.advice import Advice, advise
+from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
+from ldfi.analysis.repairs.issue import Subject, Tracker
+from ldfi.analysis.repairs.owners import Owners
+from ldfi.analysis.repairs.repair import Lacking
 from ldfi.experiments.api.views import FindingView, View
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.lifecycle import FindingState
-from ldfi.experiments.domain.campaign.run import Runs
-from ldfi.experiments.repairs.advice import Advice, advise
-from ldfi.experiments.repairs.called import BY_THEIR_NAMES, Called
-from ldfi.experiments.repairs.issue import Subject, Tracker
-from ldfi.experiments.repairs.owners import Owners
-from ldfi.experiments.repairs.repair import Lacking
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.findings import Proof, proofs
 from ldfi.experiments.store.schema import FindingRow
+from ldfi.lineage.run import Runs
 
 
 class RepairView(View):

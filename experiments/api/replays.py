@@ -7,10 +7,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
+from ldfi.errors import NotFound
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Running
-from ldfi.experiments.errors import NotFound
 from ldfi.lineage.outline import outline
 
 router = APIRouter(prefix="/api/v1/replays", tags=["replays"], route_class=GuardedRoute)

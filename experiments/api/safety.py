@@ -27,13 +27,13 @@ from ldfi.experiments.api.views import (
     WatchedClass,
     WhatIfView,
 )
-from ldfi.experiments.control.engine import Engine, OutcomeSource
-from ldfi.experiments.control.evidence import knowledge_beside
 from ldfi.experiments.domain.gates.gate import gate as gate_of
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import what_if
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.patterns import matching
+from ldfi.experiments.scheduler.engine import Engine, OutcomeSource
+from ldfi.experiments.scheduler.evidence import knowledge_beside
 from ldfi.experiments.store import arming, chain_check, switches
 from ldfi.experiments.store.maintenance import window as window_by_id
 from ldfi.experiments.store.maintenance import window_of

@@ -6,15 +6,15 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from ldfi.errors import NotFound
 from ldfi.experiments.api.forward import engine_of
 from ldfi.experiments.api.new_campaign import Bounded
 from ldfi.experiments.api.problems import Problem
-from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.control.estimating import Forecast, forecast
+from ldfi.experiments.cluster.relay import EdgeRelay
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.judging.experiment import Experiment
-from ldfi.experiments.errors import NotFound
-from ldfi.experiments.process.relay import EdgeRelay
+from ldfi.experiments.scheduler.engine import Engine
+from ldfi.experiments.scheduler.estimating import Forecast, forecast
 from ldfi.experiments.store import Database
 from ldfi.experiments.telemetry import clock
 

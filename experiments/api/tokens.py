@@ -11,12 +11,12 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
+from ldfi.errors import Invalid
 from ldfi.experiments.api.auth import Admin
 from ldfi.experiments.api.documents import AsRead, Id
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.routes import GuardedRoute
-from ldfi.experiments.errors import Invalid
-from ldfi.experiments.process.tokens import ROLES, Role
+from ldfi.experiments.cluster.tokens import ROLES, Role
 from ldfi.experiments.store import tokens as stored
 from ldfi.experiments.store.database import SERVICE, Database
 from ldfi.experiments.store.schema import TokenRow

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ldfi.experiments.control.estimating import Forecast
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.campaign.ending import EndKind
 from ldfi.experiments.domain.campaign.exploration import Exploration
@@ -19,10 +18,11 @@ from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.injectors import NO_CONTEXT, Injectors
 from ldfi.experiments.domain.traffic.shares import shares
 from ldfi.experiments.domain.traffic.shown import shown_often
-from ldfi.experiments.domain.traffic.unseen import NOTHING, Unseen
 from ldfi.experiments.domain.traffic.vitals import Sign
+from ldfi.experiments.scheduler.estimating import Forecast
 from ldfi.experiments.store.experiments import counts_of
 from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
+from ldfi.lineage.unseen import NOTHING, Unseen
 
 
 class View(BaseModel):

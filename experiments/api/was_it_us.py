@@ -21,8 +21,8 @@ from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Db, Running, live_experiments
 from ldfi.experiments.api.views import AuditView, View
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.judging.injected import Exposure, Injected, WasIt
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import injected as stored
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow
 from ldfi.experiments.telemetry import clock

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, Final, Literal, Self
 
 from ldfi.experiments.domain.declared import About, Setting, settings_of
-from ldfi.kinds import KINDS, FaultKind, alike_of, kind_of
+from ldfi.fit.protocol.kinds import KINDS, FaultKind, alike_of, kind_of
 
 StrategyName = Literal["smallest", "likeliest", "union"]
 VerdictRule = Literal["sequential", "threshold"]
@@ -108,12 +108,12 @@ class Settings(Thresholds):
     """Bounds and care of a campaign. Times in seconds, shares of all devices.
 
     Some need more words than people can be told on the spot. ``kinds``: besides ``error`` and
-    ``delay`` those of :mod:`ldfi.kinds`, each tried at the points that can have it. ``delay`` is
-    the longest that any call hangs; ``delay:0.5..2`` among the kinds draws shorter ones.
-    ``concurrency``: one experiment at a time for each class. ``confirm``: a finding is announced
-    when a second experiment of its own has hurt as well. ``verify``: known findings of the classes
-    are tried again in every run, as many as the budget has room for. ``rechecks`` measure how far
-    "more faults never help" holds;
+    ``delay`` those of :mod:`ldfi.fit.protocol.kinds`, each tried at the points that can have it.
+    ``delay`` is the longest that any call hangs; ``delay:0.5..2`` among the kinds draws shorter
+    ones. ``concurrency``: one experiment at a time for each class. ``confirm``: a finding is
+    announced when a second experiment of its own has hurt as well. ``verify``: known findings of
+    the classes are tried again in every run, as many as the budget has room for. ``rechecks``
+    measure how far "more faults never help" holds;
     where there are any, what was survived is tried again before a certificate rests on it.
     ``window``: when it is over the experiment is inconclusive. ``approve_above``: experiments
     that may hurt more members than this, as far as one can tell beforehand, wait for an operator.

@@ -18,7 +18,7 @@ from tenacity import (
     wait_random,
 )
 
-from ldfi.experiments.errors import NotDelivered
+from ldfi.errors import NotDelivered
 from ldfi.experiments.notify.notification import Notification
 from ldfi.experiments.notify.target import Target
 from ldfi.experiments.telemetry import clock

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import httpx
 
-from ldfi.experiments.errors import InvalidTarget
+from ldfi.errors import InvalidTarget
 from ldfi.experiments.notify.notification import Notification
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 
 import httpx
 
-from ldfi.experiments.errors import InvalidTarget
+from ldfi.errors import InvalidTarget
 from ldfi.experiments.notify.notification import Notification
 from ldfi.experiments.notify.target import check_url, named
 

@@ -27,7 +27,7 @@ from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.store import maintenance, switches
 from ldfi.experiments.store.database import Change, Database
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
-from ldfi.fit.allocation import Claim
+from ldfi.fit.protocol.allocation import Claim
 
 HOUR, DAY = 3_600.0, 86_400.0
 OF_THE_RUN = "campaign's budget"

@@ -7,10 +7,10 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session, defer
 
+from ldfi.errors import NotFound
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store import chain, notifications
 from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.database import Change, unless_unwritable

@@ -14,12 +14,12 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from ldfi.checker import merkle
+from ldfi.checker.canonical import read
+from ldfi.checker.certified import Certified
+from ldfi.checker.head import CertificateTree, ClassVersion
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.schema import CampaignRow, CertificateRow
-from ldfi.proof import merkle
-from ldfi.proof.canonical import read
-from ldfi.proof.certified import Certified
-from ldfi.proof.head import CertificateTree, ClassVersion
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,15 +18,15 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.errors import Conflict
+from ldfi.checker import merkle
+from ldfi.checker.canonical import read
+from ldfi.checker.head import ClassVersion, Head, SigningKey, counts_root
+from ldfi.checker.record import RunRecord
+from ldfi.errors import Conflict
 from ldfi.experiments.store import certificates, chain_check, checkpoints, run_counts
 from ldfi.experiments.store.chain_check import HEAD, NONE, ChainCheck, node_of
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.schema import ExperimentRow, HeadRow, RunRow
-from ldfi.proof import merkle
-from ldfi.proof.canonical import read
-from ldfi.proof.head import ClassVersion, Head, SigningKey, counts_root
-from ldfi.proof.record import RunRecord
 
 _log = logging.getLogger("ldfi")
 

@@ -16,14 +16,14 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.errors import Conflict
+from ldfi.checker import merkle
+from ldfi.checker.canonical import read
+from ldfi.checker.errors import Unreadable
+from ldfi.checker.head import Head, PublicKey, SigningKey, public_keys
+from ldfi.errors import Conflict
 from ldfi.experiments.store import notifications
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.schema import FlagRow, HeadRow, RunRow
-from ldfi.proof import merkle
-from ldfi.proof.canonical import read
-from ldfi.proof.errors import Unreadable
-from ldfi.proof.head import Head, PublicKey, SigningKey, public_keys
 
 HEAD = 1
 """The only row of the table of heads."""

@@ -16,7 +16,13 @@ from typing import Any, Final
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.errors import Conflict
+from ldfi.checker import merkle
+from ldfi.checker.canonical import read
+from ldfi.checker.checkpoint import Checkpoint, Remains
+from ldfi.checker.fields import Fields, text
+from ldfi.checker.head import ClassVersion, SigningKey
+from ldfi.checker.record import VERDICTS, RunRecord
+from ldfi.errors import Conflict
 from ldfi.experiments.store import chain_check
 from ldfi.experiments.store.anew import put_anew
 from ldfi.experiments.store.compressed import parse
@@ -31,12 +37,6 @@ from ldfi.experiments.store.schema import (
     RemainsRow,
     RunRow,
 )
-from ldfi.proof import merkle
-from ldfi.proof.canonical import read
-from ldfi.proof.checkpoint import Checkpoint, Remains
-from ldfi.proof.fields import Fields, text
-from ldfi.proof.head import ClassVersion, SigningKey
-from ldfi.proof.record import VERDICTS, RunRecord
 
 WHAT: Final = "records of runs"
 HASH: Final = 64

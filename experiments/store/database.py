@@ -23,12 +23,12 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from ldfi.checker.head import SigningKey
 from ldfi.experiments.store import leaders, revisions, turns
 from ldfi.experiments.store.compressed import parse
 from ldfi.experiments.store.schema import AuditRow, FlagRow
 from ldfi.experiments.telemetry.instruments import RECORDS_DROPPED
 from ldfi.lineage.text import clean
-from ldfi.proof.head import SigningKey
 
 _log = logging.getLogger("ldfi")
 

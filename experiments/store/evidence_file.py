@@ -1,4 +1,4 @@
-"""Certificates with everything they rest on: the file that :mod:`ldfi.proof` checks by itself."""
+"""Certificates with everything they rest on: the file that :mod:`ldfi.checker` checks by itself."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.errors import Conflict
+from ldfi.checker import merkle
+from ldfi.checker.canonical import read
+from ldfi.checker.checkpoint import Remains
+from ldfi.checker.document import FORMAT, EvidenceFile
+from ldfi.checker.errors import Unreadable
+from ldfi.checker.head import ClassVersion, Head, SigningKey
+from ldfi.checker.verify import Against, verify
+from ldfi.errors import Conflict
 from ldfi.experiments.store import certificates, chain, chain_check, checkpoints
 from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.schema import ClassRow, ExperimentRow, RunRow
-from ldfi.proof import merkle
-from ldfi.proof.canonical import read
-from ldfi.proof.checkpoint import Remains
-from ldfi.proof.document import FORMAT, EvidenceFile
-from ldfi.proof.errors import Unreadable
-from ldfi.proof.head import ClassVersion, Head, SigningKey
-from ldfi.proof.verify import Against, verify
 
 _log = logging.getLogger("ldfi")
 

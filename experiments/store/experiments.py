@@ -9,16 +9,16 @@ from typing import Any
 from sqlalchemy import func, select, tuple_, update
 from sqlalchemy.orm import Session
 
+from ldfi.errors import NotFound
 from ldfi.experiments.domain.campaign.exploration import FindingChange
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.campaign.recording import GONE, abandoned, record_of
-from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.domain.judging.experiment import ACTIVE, Experiment, comparison_of
-from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store import chain, findings, notifications, tallies
 from ldfi.experiments.store.arming import new_row
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow, RunRow, TallyRow
+from ldfi.lineage.run import Runs
 
 GRACE = 1.0
 """Seconds after the end of its lease from which on an experiment counts as abandoned."""

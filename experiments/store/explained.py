@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from ldfi.experiments.errors import Conflict, ExperimentsError, Invalid, Unreachable
+from ldfi.errors import Conflict, ExperimentsError, Invalid, Unreachable
 
 _OF_SQLITE = {
     "file is not a database": (

@@ -14,15 +14,15 @@ from typing import Any, cast
 from sqlalchemy import CompoundSelect, Select, select, union
 from sqlalchemy.orm import Session, load_only
 
+from ldfi.errors import Conflict, NotFound
 from ldfi.experiments.domain.campaign.exploration import FindingChange
 from ldfi.experiments.domain.campaign.lesson import Hypothesis
 from ldfi.experiments.domain.campaign.lifecycle import CONFIRMED, HURTING, FindingState, next_state
-from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.domain.judging.killed import KILLED
-from ldfi.experiments.errors import Conflict, NotFound
 from ldfi.experiments.store import notifications
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow, finding_id
+from ldfi.lineage.run import Runs
 
 
 def load(session: Session, identity: str) -> FindingRow:

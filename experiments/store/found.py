@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.engine import make_url
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.errors import Invalid
+from ldfi.errors import Invalid
 from ldfi.experiments.store import revisions
 from ldfi.experiments.store.explained import explained
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.errors import Deposed
+from ldfi.errors import Deposed
 from ldfi.experiments.store.schema import FlagRow
 
 _NAME = "leader"

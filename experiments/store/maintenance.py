@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from ldfi.errors import NotFound
 from ldfi.experiments.domain.gates.maintenance import Maintenance
-from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store import notifications
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.schema import MaintenanceRow

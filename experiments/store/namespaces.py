@@ -17,8 +17,8 @@ from sqlalchemy import select, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.orm import Session
 
+from ldfi.errors import Conflict, Invalid
 from ldfi.experiments.domain.settings import Limits
-from ldfi.experiments.errors import Conflict, Invalid
 from ldfi.experiments.store.database import Change, Database
 from ldfi.experiments.store.schema import NamespaceRow
 

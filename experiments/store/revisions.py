@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from ldfi.experiments.errors import Invalid
+from ldfi.errors import Invalid
 
 if TYPE_CHECKING:
     from alembic.config import Config

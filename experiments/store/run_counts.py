@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from sqlalchemy import func, select, tuple_
 from sqlalchemy.orm import Session
 
+from ldfi.checker import merkle
+from ldfi.checker.head import ClassVersion, count_leaf
 from ldfi.experiments.store.schema import CountNodeRow, RunCountRow
-from ldfi.proof import merkle
-from ldfi.proof.head import ClassVersion, count_leaf
 
 
 def counted_runs(session: Session) -> dict[ClassVersion, int]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.errors import NotFound
+from ldfi.errors import NotFound
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.namespaces import PATTERN
 from ldfi.experiments.store.schema import TokenRow

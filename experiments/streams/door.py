@@ -11,7 +11,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from ldfi.experiments.errors import StreamError
+from ldfi.errors import StreamError
 from ldfi.experiments.streams.stream import Producer, Stream, Topics
 
 _log = logging.getLogger("ldfi")

@@ -7,8 +7,8 @@ import logging
 from collections import Counter
 from typing import Final
 
-from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.errors import StreamError
+from ldfi.errors import StreamError
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.streams.intake import Intake
 from ldfi.experiments.streams.stream import Message, Stream, Topics

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from ldfi.experiments.errors import Conflict
+from ldfi.errors import Conflict
 from ldfi.experiments.streams.stream import Place, Topics
 
 

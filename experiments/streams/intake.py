@@ -29,8 +29,8 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable
 
-from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.errors import StreamError, UnreadableMessage
+from ldfi.errors import StreamError, UnreadableMessage
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import classes, positions
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.positions import Position

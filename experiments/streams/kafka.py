@@ -30,7 +30,7 @@ from kafka import (
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.errors import KafkaError, MessageSizeTooLargeError, TopicAlreadyExistsError
 
-from ldfi.experiments.errors import MessageTooLarge, StreamError
+from ldfi.errors import MessageTooLarge, StreamError
 from ldfi.experiments.streams.stream import Header, Listener, Message, Place
 
 SESSION_MS: Final = 6_000

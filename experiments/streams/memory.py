@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ldfi.experiments.errors import StreamError
+from ldfi.errors import StreamError
 from ldfi.experiments.streams.stream import Header, Listener, Message, Place
 
 BATCH = 500

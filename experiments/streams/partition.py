@@ -20,16 +20,16 @@ from typing import Final, Literal, Self
 from ldfi.experiments.domain.traffic.cut import CutRequest, cut_of, proves
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome, worst
 from ldfi.experiments.domain.traffic.root_outcome import root_outcome
-from ldfi.experiments.domain.traffic.sightings import HOLES, arrival_of, loose_of
 from ldfi.experiments.domain.traffic.waiting import Waiting
 from ldfi.experiments.streams.log_time import LogTime
 from ldfi.experiments.streams.wire import Halves, write_event, write_hole
-from ldfi.fit.mark import Mark
-from ldfi.fit.scenario import PREFIX
+from ldfi.fit.protocol.mark import Mark
+from ldfi.fit.protocol.scenario import PREFIX
 from ldfi.lineage.assembly import Assembler, Fate, reopens
 from ldfi.lineage.expectations import Expectations
 from ldfi.lineage.killed import Death, deaths, marks
 from ldfi.lineage.lineage import Lineage, learn, unusable
+from ldfi.lineage.sightings import HOLES, arrival_of, loose_of
 from ldfi.lineage.span import Span, Trace
 
 _log = logging.getLogger("ldfi")

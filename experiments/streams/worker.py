@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from ldfi.errors import MessageTooLarge, StreamError, UnreadableMessage
 from ldfi.experiments.domain.traffic.cut import CutRequest
 from ldfi.experiments.domain.traffic.observation import Observation
-from ldfi.experiments.errors import MessageTooLarge, StreamError, UnreadableMessage
 from ldfi.experiments.streams.dead_letters import DeadLetters
 from ldfi.experiments.streams.partition import Half, PartitionWork, Patience
 from ldfi.experiments.streams.stream import Message, Place, Stream, Topics
@@ -30,7 +30,7 @@ from ldfi.experiments.streams.wire import (
     write_report,
     write_told,
 )
-from ldfi.fit.mark import Mark
+from ldfi.fit.protocol.mark import Mark
 from ldfi.lineage.assembly import Fate
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.expectations import Expectations

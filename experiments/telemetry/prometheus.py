@@ -20,7 +20,7 @@ from typing import Self
 
 import httpx
 
-from ldfi.experiments.errors import InvalidGuardrail, PrometheusError
+from ldfi.errors import InvalidGuardrail, PrometheusError
 
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|`[^`]*`')
 _COMMENT = re.compile(r"#[^\n]*")

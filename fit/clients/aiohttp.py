@@ -20,10 +20,10 @@ from ldfi.fit import error, hosts, passage, patching
 from ldfi.fit.answers import Reply, answer_of, wire
 from ldfi.fit.clients import fakes, http
 from ldfi.fit.clients.aiohttp_slow import Sluice
-from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
-from ldfi.fit.points import http_point
+from ldfi.fit.protocol.context import Injection
+from ldfi.fit.protocol.points import http_point
 from ldfi.fit.slow import Slow
 from ldfi.fit.strike import Strike
 

@@ -17,11 +17,11 @@ from asyncpg.exceptions import AdminShutdownError, ConnectionDoesNotExistError
 
 from ldfi.fit import error, passage, patching
 from ldfi.fit.clients.postgresql import Raising, said_by_server, statement_point, verb_of
-from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
+from ldfi.fit.protocol.context import Injection
+from ldfi.fit.protocol.kinds import FaultKind
 from ldfi.fit.strike import Strike
-from ldfi.kinds import FaultKind
 
 _GONE: Final = ("reset", "sql:lost")
 _METHODS: Final = ("execute", "executemany", "fetch", "fetchval", "fetchrow")

@@ -15,8 +15,8 @@ from botocore.endpoint import Endpoint
 from ldfi.fit import patching
 from ldfi.fit.clients import http
 from ldfi.fit.passage import armed
-from ldfi.fit.points import Point, address, rpc_point
-from ldfi.fit.urls import split_url
+from ldfi.fit.protocol.points import Point, address, rpc_point
+from ldfi.fit.protocol.urls import split_url
 
 _MESSAGES: Final = frozenset({"SQS", "SNS"})
 _HTTPS: Final = 443

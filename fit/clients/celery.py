@@ -25,10 +25,10 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from ldfi.fit import error, passage, patching
 from ldfi.fit.clients.kombu import refused_by_redis
-from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
-from ldfi.fit.points import message_point
+from ldfi.fit.protocol.context import Injection
+from ldfi.fit.protocol.points import message_point
 from ldfi.fit.strike import Strike
 
 

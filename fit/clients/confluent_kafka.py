@@ -23,10 +23,10 @@ from confluent_kafka import KafkaError, Message, cimpl
 
 from ldfi.fit import error, hosts, passage, patching
 from ldfi.fit.clients.kafka import addressed, consumer_point
-from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
-from ldfi.fit.points import message_point
+from ldfi.fit.protocol.context import Injection
+from ldfi.fit.protocol.points import message_point
 from ldfi.fit.strike import Strike
 
 _OTEL: Final = "opentelemetry.instrumentation.confluent_kafka"

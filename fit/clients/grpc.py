@@ -17,12 +17,12 @@ import grpc
 from grpc import _channel
 
 from ldfi.fit import error, hosts, passage, patching
-from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
-from ldfi.fit.points import IPV4, rpc_point
+from ldfi.fit.protocol.context import Injection
+from ldfi.fit.protocol.kinds import FaultKind
+from ldfi.fit.protocol.points import IPV4, rpc_point
 from ldfi.fit.strike import Strike
-from ldfi.kinds import FaultKind
 
 _SCHEME: Final = re.compile(r"(?:dns|ipv4|ipv6|xds|google-c2p|passthrough):(?://[^/]*)?/?")
 _UNIX: Final = ("unix:", "unix-abstract:")

@@ -16,9 +16,9 @@ from grpc.aio import _channel
 
 from ldfi.fit import hosts, passage, patching
 from ldfi.fit.clients.grpc import addressed, ending, name
-from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
+from ldfi.fit.protocol.context import Injection
 from ldfi.fit.strike import Strike
 
 

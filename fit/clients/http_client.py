@@ -18,13 +18,13 @@ from ldfi.fit import error, hosts, passage, patching
 from ldfi.fit.answers import answer_of, wire
 from ldfi.fit.clients import http
 from ldfi.fit.clients.http_file import Wire, slow_down
-from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
-from ldfi.fit.points import http_point
+from ldfi.fit.protocol.context import Injection
+from ldfi.fit.protocol.points import http_point
+from ldfi.fit.protocol.urls import split_url
 from ldfi.fit.slow import Slow
 from ldfi.fit.strike import Strike
-from ldfi.fit.urls import split_url
 
 _ANSWER: Final = "_fit_answer"
 """On a connection whose request was not sent: what stands in for the answer, or comes slowly."""

@@ -18,10 +18,10 @@ from ldfi.fit.answers import Reply, answer_of
 from ldfi.fit.clients import http
 from ldfi.fit.clients.httpx_failures import Cut, HttpxFailures, in_tasks, in_threads
 from ldfi.fit.clients.httpx_slow import slowed
-from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
-from ldfi.fit.points import http_point
+from ldfi.fit.protocol.context import Injection
+from ldfi.fit.protocol.points import http_point
 from ldfi.fit.slow import Slow
 from ldfi.fit.strike import Strike
 

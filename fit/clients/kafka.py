@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ldfi.fit import hosts
-from ldfi.fit.points import message_point
+from ldfi.fit.protocol.points import message_point
 
 
 def consumer_point(service: str, topics: Iterable[str]) -> str:

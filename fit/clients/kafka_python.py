@@ -20,10 +20,10 @@ from kafka.producer.future import FutureProduceResult, FutureRecordMetadata
 
 from ldfi.fit import error, hosts, passage, patching
 from ldfi.fit.clients.kafka import addressed, consumer_point
-from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
-from ldfi.fit.points import message_point
+from ldfi.fit.protocol.context import Injection
+from ldfi.fit.protocol.points import message_point
 from ldfi.fit.strike import Strike
 
 _HEADERS: Final = 2

@@ -17,12 +17,12 @@ from kombu.connection import Connection
 from kombu.messaging import Producer
 
 from ldfi.fit import error, hosts, passage, patching
-from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay
 from ldfi.fit.passage import Site, armed
-from ldfi.fit.points import message_point
+from ldfi.fit.protocol.context import Injection
+from ldfi.fit.protocol.points import message_point
+from ldfi.fit.protocol.urls import split_url
 from ldfi.fit.strike import Strike
-from ldfi.fit.urls import split_url
 
 _HEADERS: Final = 4
 _ROUTING_KEY: Final = 6

@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from ldfi.fit import error
-from ldfi.fit.points import database_point, template_statement, template_words
-from ldfi.kinds import FaultKind
+from ldfi.fit.protocol.kinds import FaultKind
+from ldfi.fit.protocol.points import database_point, template_statement, template_words
 
 _STATES: Final = {
     "sql:deadlock": ("40P01", "deadlock detected"),

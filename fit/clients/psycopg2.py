@@ -27,9 +27,9 @@ from ldfi.fit.clients.postgresql import (
     statement_point,
     verb_of,
 )
-from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay
 from ldfi.fit.passage import Site, armed
+from ldfi.fit.protocol.context import Injection
 from ldfi.fit.strike import Strike
 
 _CLOSE: Final = "SELECT pg_terminate_backend(pg_backend_pid())"

@@ -18,12 +18,12 @@ from redis.asyncio.client import Pipeline as AsyncPipeline
 from redis.client import Pipeline
 
 from ldfi.fit import error, passage, patching
-from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
-from ldfi.fit.points import address, database_point
+from ldfi.fit.protocol.context import Injection
+from ldfi.fit.protocol.kinds import FaultKind
+from ldfi.fit.protocol.points import address, database_point
 from ldfi.fit.strike import Strike
-from ldfi.kinds import FaultKind
 
 
 def patch() -> None:

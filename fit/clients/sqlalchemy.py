@@ -19,10 +19,10 @@ from sqlalchemy.util import await_only
 
 from ldfi.fit import error, passage, patching
 from ldfi.fit.clients import postgresql
-from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay
 from ldfi.fit.passage import Site, armed
-from ldfi.fit.points import Point, database_point, template_statement, template_words
+from ldfi.fit.protocol.context import Injection
+from ldfi.fit.protocol.points import Point, database_point, template_statement, template_words
 from ldfi.fit.strike import Strike
 
 

@@ -18,5 +18,5 @@
 //
 // Requests are stamped at the edge, which package edge is.
 //
-// The failure context is specified in docs/failure-context.md and held against fit/vectors.
+// The failure context is specified in docs/failure-context.md and held against fit/protocol/vectors.
 package fit

@@ -26,7 +26,7 @@ const private = "*.localhost,*.test,*.local,*.home.arpa,*.internal,*.svc,*.lan,"
 const askedHosts = 4096 // whose answers are remembered at once
 
 // Hosts says to which hosts a failure context may be sent. What it does is specified in docs/failure-context.md
-// and held against fit/vectors/hosts.json. A nil Hosts allows private ones.
+// and held against fit/protocol/vectors/hosts.json. A nil Hosts allows private ones.
 type Hosts struct {
 	entries []hostEntry
 	nobody  bool // the variable is set, and empty

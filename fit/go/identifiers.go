@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Which words are identifiers is said in fit/identifiers.py; this says the same.
+// Which words are identifiers is said in fit/protocol/identifiers.py; this says the same.
 
 const longestWord = 40 // characters above which a word with a digit is no word
 

@@ -16,7 +16,7 @@ import (
 
 // A fault may end the process that meets it, and the batch of spans with it in which its proof was to leave. So a
 // mark leaves first, in both arms alike: a span of its own below the caller's call. What it says is specified in
-// docs/failure-context.md and held against fit/vectors/marks.json.
+// docs/failure-context.md and held against fit/protocol/vectors/marks.json.
 
 const attributeMark = attribute.Key("fit.mark") // the name of its span as well
 

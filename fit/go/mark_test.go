@@ -30,7 +30,7 @@ import (
 )
 
 func TestWhatAMarkSays(t *testing.T) {
-	text, err := os.ReadFile("../vectors/marks.json")
+	text, err := os.ReadFile("../protocol/vectors/marks.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// What is written on spans, as fit/attributes.py has it.
+// What is written on spans, as fit/protocol/attributes.py has it.
 const (
 	attributePoint      = attribute.Key("fit.point")
 	attributeFired      = attribute.Key("fit.fired")

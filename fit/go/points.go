@@ -12,7 +12,7 @@ import (
 
 const maxPointName = 240
 
-// letters are what stays of the characters beyond ASCII: the ranges of fit/points.py.
+// letters are what stays of the characters beyond ASCII: the ranges of fit/protocol/points.py.
 const letters = `\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{2070}-\x{2fff}\x{3001}-\x{d7ff}` +
 	`\x{f900}-\x{fefe}\x{ff00}-\x{ffef}\x{10000}-\x{dffff}`
 

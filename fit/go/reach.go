@@ -26,7 +26,7 @@ const (
 	defaultProgram = "go/" + Version
 )
 
-// reached is what an injector reports: patterns of points, as fit/reach.py reads them.
+// reached is what an injector reports: patterns of points, as fit/protocol/reach.py reads them.
 type reached struct {
 	mutex    sync.Mutex
 	program  string

@@ -59,7 +59,7 @@ func TestLibrariesAreCalledWhatTheVectorsSay(t *testing.T) {
 			Held              bool
 		}
 	}
-	text, err := os.ReadFile(filepath.Join("..", "vectors", "libraries.json"))
+	text, err := os.ReadFile(filepath.Join("..", "protocol", "vectors", "libraries.json"))
 	if err == nil {
 		err = json.Unmarshal(text, &all)
 	}

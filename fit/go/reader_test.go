@@ -25,7 +25,7 @@ func testKeys(t testing.TB) *Keys {
 	return keys
 }
 
-// signed makes a context as the signer, fit/context.py, does.
+// signed makes a context as the signer, fit/protocol/context.py, does.
 func signed(payload string, with string) string { return payload + "." + macOf(payload, []byte(with)) }
 
 func oneGroup(how, point string, arm byte, expires time.Time) string {

@@ -41,7 +41,7 @@ type contextVectors struct {
 
 func vectors(t testing.TB, file string, into any) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "vectors", file))
+	text, err := os.ReadFile(filepath.Join("..", "protocol", "vectors", file))
 	if err == nil {
 		err = json.Unmarshal(text, into)
 	}

@@ -1,5 +1,5 @@
 /**
- * Which devices an experiment claims, and in which arm: the same as fit/allocation.py, device by device.
+ * Which devices an experiment claims, and in which arm: the same as fit/protocol/allocation.py, device by device.
  */
 
 import { blake2b } from './blake2b.js'

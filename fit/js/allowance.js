@@ -1,5 +1,5 @@
 /**
- * Allowances: how many devices this edge has treated, and for which it may still do so: fit/allowance.py.
+ * Allowances: how many devices this edge has treated, and for which it may still do so: fit/protocol/allowance.py.
  *
  * A device is counted before its stamped request goes on, and never twice. An experiment whose allowance is
  * used up enrols nobody any more, in either arm, unless the device is asked for; whoever is enrolled stays enrolled.

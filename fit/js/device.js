@@ -1,4 +1,4 @@
-/** The kind of device a request comes from, by its `User-Agent`: the table of fit/device_type.py. */
+/** The kind of device a request comes from, by its `User-Agent`: the table of fit/protocol/device_type.py. */
 
 const LONGEST = 512
 /** The edge of a word, of any language: `\b` knows English only. */

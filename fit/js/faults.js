@@ -1,4 +1,4 @@
-/** Faults as rules name them, `kind@point` or `kind:first@point`: what fit/faults.py reads. */
+/** Faults as rules name them, `kind@point` or `kind:first@point`: what fit/protocol/faults.py reads. */
 
 import { isKind, takesArgument } from './kinds.js'
 

@@ -1,5 +1,5 @@
 /**
- * What is known of a request when it arrives: the features of fit/features.py, by which request classes are
+ * What is known of a request when it arrives: the features of fit/protocol/features.py, by which request classes are
  * told apart. Bodies are not read: a request whose body may tell more has `unread`.
  */
 

@@ -2,7 +2,7 @@
  * Which hosts a failure context may be sent to: private ones, and those that FIT_HOSTS lists, as fit/hosts.py has it.
  *
  * To any other host a call goes without our entry; the rest of the baggage is none of our business. Only what cannot
- * be misread is allowed. All languages follow fit/vectors/hosts.json.
+ * be misread is allowed. All languages follow fit/protocol/vectors/hosts.json.
  */
 
 import net from 'node:net'

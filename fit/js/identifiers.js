@@ -1,4 +1,4 @@
-/** Which words are identifiers: the same rules as fit/identifiers.py, where they are explained. */
+/** Which words are identifiers: the same rules as fit/protocol/identifiers.py, where they are explained. */
 
 const LONG = 40
 const FORMS = new RegExp(

@@ -1,4 +1,4 @@
-/** Who a device is, by what FIT_DEVICE says, as fit/device.py has it; held against fit/vectors/devices.json. */
+/** Who a device is, by what FIT_DEVICE says, as fit/device.py has it; held against fit/protocol/vectors/devices.json. */
 
 import { addressOf, allows } from './hosts.js'
 import { unquoted } from './percent.js'

@@ -1,4 +1,4 @@
-/** The kinds of fault, as ldfi/kinds.py has them: how a call fails, as its caller sees it. */
+/** The kinds of fault, as fit/protocol/kinds.py has them: how a call fails, as its caller sees it. */
 
 import { lengthsOf } from './lengths.js'
 

@@ -1,4 +1,4 @@
-/** Lengths that are drawn by lot, as ldfi/lengths.py draws them: `0.5..2`, `p50=0.8..p99=3`, in seconds; `2` is
+/** Lengths that are drawn by lot, as fit/protocol/lengths.py draws them: `0.5..2`, `p50=0.8..p99=3`, in seconds; `2` is
  * always that. */
 
 import { blake2b } from './blake2b.js'

@@ -1,4 +1,4 @@
-/** Names of injection points: the same rules as fit/points.py, so that both ends agree. */
+/** Names of injection points: the same rules as fit/protocol/points.py, so that both ends agree. */
 
 import { createHash } from 'node:crypto'
 
@@ -6,7 +6,7 @@ import { isIdentifier } from './identifiers.js'
 
 const MAX_NAME_LENGTH = 240
 const REMEMBERED = 8192
-/** What stays of the characters beyond ASCII: the ranges of fit/points.py. */
+/** What stays of the characters beyond ASCII: the ranges of fit/protocol/points.py. */
 const LETTERS =
   '\\u00a1-\\u167f\\u1681-\\u1fff\\u2070-\\u2fff\\u3001-\\ud7ff' +
   '\\uf900-\\ufefe\\uff00-\\uffef\\u{10000}-\\u{dffff}'

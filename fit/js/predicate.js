@@ -1,4 +1,4 @@
-/** Predicates over features of requests: what a request class is to an edge. As fit/predicate.py has them. */
+/** Predicates over features of requests: what a request class is to an edge. As fit/protocol/predicate.py has them. */
 
 const FAMILIES = new Set([
   'operation', 'method', 'path', 'query', 'header', 'route', 'protocol', 'falcor', 'graphql', 'jsonrpc',

@@ -133,7 +133,7 @@ export class Proof {
   }
 
   /**
-   * Send a mark: what is about to fire here, or would, leaves before it takes effect (fit/mark.py).
+   * Send a mark: what is about to fire here, or would, leaves before it takes effect (fit/protocol/mark.py).
    * @param {'treatment' | 'control'} arm @param {string} kind
    */
   leave(arm, kind) {

@@ -1,5 +1,5 @@
 /**
- * Rules: what an edge has been told to do, and the lease on which it was told. Read as fit/rules.py reads
+ * Rules: what an edge has been told to do, and the lease on which it was told. Read as fit/protocol/rules.py reads
  * them, all or nothing.
  */
 

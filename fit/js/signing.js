@@ -1,5 +1,5 @@
 /**
- * Writes failure contexts, character by character what fit/context.py writes of the same: an edge signs what
+ * Writes failure contexts, character by character what fit/protocol/context.py writes of the same: an edge signs what
  * its rules say.
  */
 

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.classes import CHOSEN, judged, learned, silent
 from benchmarks.generated_application import KINDS, Application
 from benchmarks.reached import campaign
-from ldfi.fit import chosen
+from ldfi.fit.protocol import chosen
 from ldfi.lineage import attributes
 
 pytestmark = pytest.mark.long

@@ -20,11 +20,11 @@ from benchmarks.edges import alone, together
 from benchmarks.edges_fleet import Arrival
 from benchmarks.edges_http import Address, Chunks
 from benchmarks.edges_simulated import Record, SimulatedEdge
-from ldfi.experiments.control.rules_board import RulesBoard
-from ldfi.fit.allocation import mark_of
-from ldfi.fit.faults import Fault
-from ldfi.fit.predicate import Predicate
-from ldfi.fit.rules import Rule
+from ldfi.experiments.scheduler.rules_board import RulesBoard
+from ldfi.fit.protocol.allocation import mark_of
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.predicate import Predicate
+from ldfi.fit.protocol.rules import Rule
 from tests.kit.service import GIVEN, client_of, service
 
 PATIENCE = 60.0

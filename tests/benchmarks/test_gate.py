@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from benchmarks.gate import STORE, TOWNS, Incident, Town, counted, summed, targets
-from ldfi.experiments.control.evidence import knowledge_of
 from ldfi.experiments.domain.gates.gate import Gate, gate
+from ldfi.experiments.scheduler.evidence import knowledge_of
 from ldfi.lineage.span import Span
 from ldfi.testing.world import World
 

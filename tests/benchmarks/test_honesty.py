@@ -15,9 +15,9 @@ from benchmarks import honesty
 from benchmarks.honest_traffic import Device, Request, Scene
 from benchmarks.honest_worlds import DECEPTIVE, FAULT, HARMLESS, NAMES, PLAIN, TROUBLED, drawn
 from benchmarks.honesty import Ended, ended, interval, targets_of, told, upper
-from ldfi.fit.faults import Fault
-from ldfi.fit.predicate import Predicate
-from ldfi.fit.rules import Rule
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.predicate import Predicate
+from ldfi.fit.protocol.rules import Rule
 
 
 @pytest.mark.parametrize(

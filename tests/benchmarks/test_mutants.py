@@ -23,7 +23,7 @@ from benchmarks.mutants import (
 )
 from benchmarks.mutations import Mutant, drawn, mutations
 
-MODULES = sorted(Path(__file__).parents[2].glob("ldfi/proof/*.py"))
+MODULES = sorted(Path(__file__).parents[2].glob("ldfi/checker/*.py"))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_draw_is_by_its_seed_and_takes_as_many_from_each_room() -> None:
 
 def test_a_module_is_of_the_innermost_room_around_it() -> None:
     assert room_of("experiments/domain/settings.py") == "domain"
-    assert room_of("experiments/errors.py") == "experiments"
+    assert room_of("ldfi/errors.py") == "experiments"
     assert room_of("testing/world.py") == "demo"
     assert room_of("docs/generate.py") is None
 

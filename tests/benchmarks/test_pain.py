@@ -11,8 +11,8 @@ from benchmarks.pain import CELLS, summed
 from benchmarks.planted import Conditions, Planted, Requests, explore, planted
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
-from ldfi.fit.faults import Fault
-from ldfi.fit.predicate import Predicate
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.predicate import Predicate
 from ldfi.lineage.blame import blame
 from ldfi.testing.programs import Run
 

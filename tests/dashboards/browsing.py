@@ -13,7 +13,7 @@ import httpx
 from fastapi import FastAPI
 from sqlalchemy import event
 
-from ldfi.experiments.process.tokens import Role
+from ldfi.experiments.cluster.tokens import Role
 from ldfi.testing.serving import served
 from tests.kit.service import GIVEN
 

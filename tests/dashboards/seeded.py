@@ -21,15 +21,12 @@ from typing import Any
 from fastapi import FastAPI
 from sqlalchemy import ColumnElement, insert, select
 
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.calendar import Blackout, Calendar, Schedule
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.campaign.local_time import DAY
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.settings import Limits, Settings
-from ldfi.experiments.replays.measurement import Measurement, TargetRun
-from ldfi.experiments.replays.outcome import comparison_of
-from ldfi.experiments.replays.series import Series
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database, findings, tokens
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.schema import (
@@ -39,6 +36,9 @@ from ldfi.experiments.store.schema import (
     MaintenanceRow,
     ReplayRow,
 )
+from ldfi.scenarios.replays.measurement import Measurement, TargetRun
+from ldfi.scenarios.replays.outcome import comparison_of
+from ldfi.scenarios.replays.series import Series
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.serving import served
 from ldfi.testing.world import World

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 from sqlalchemy import select
 
-from ldfi.experiments.control.folding import fold
+from ldfi.experiments.scheduler.folding import fold
 from ldfi.experiments.store import Database, retention
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from tests.dashboards.browsing import Markup, Site, site, text_of
@@ -273,7 +273,7 @@ def test_files_need_nothing_from_anywhere(here: Site, seeded: Seeded, double: st
 
 
 def test_a_certificate_in_a_file_can_be_checked(here: Site, seeded: Seeded) -> None:
-    from ldfi.solver.check import check
+    from ldfi.checker.solving import check
 
     path = f"/certificates/{seeded.campaigns['nightly']}/file"
     page = here.logged_in("viewer").get(path).text

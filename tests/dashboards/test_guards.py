@@ -11,7 +11,7 @@ from starlette.routing import Route
 from ldfi.dashboards.app import ROUTERS
 from ldfi.dashboards.csp import HEADERS
 from ldfi.dashboards.route import PageRoute
-from ldfi.experiments.process.tokens import Role
+from ldfi.experiments.cluster.tokens import Role
 from ldfi.experiments.store.schema import AuditRow
 from tests.dashboards.browsing import Browser, Markup, Site
 from tests.dashboards.seeded import Seeded

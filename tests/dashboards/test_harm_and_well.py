@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 from sqlalchemy import select
 
+from ldfi.cli.experiment_view import experiment_table, side_by_side
+from ldfi.cli.findings import _picture
 from ldfi.dashboards.experiment_story import VERDICTS
-from ldfi.experiments.cli.experiment_view import experiment_table, side_by_side
-from ldfi.experiments.cli.findings import _picture
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from tests.dashboards.browsing import Browser, site, text_of

@@ -15,7 +15,7 @@ from itsdangerous import TimestampSigner
 
 from ldfi.dashboards.sessions import COOKIE, LASTS, LINK_LASTS, Sessions
 from ldfi.experiments.api.rate_limit import STRANGERS, RateLimiter
-from ldfi.experiments.process.tokens import Role
+from ldfi.experiments.cluster.tokens import Role
 from ldfi.experiments.store import tokens
 from ldfi.experiments.store.database import Database
 from tests.dashboards.browsing import Browser, Site, site, text_of

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy import select
 
+from ldfi.analysis.repairs.called import Called
 from ldfi.dashboards import strip
 from ldfi.dashboards.day_kept import EVERY
 from ldfi.dashboards.links import to_was_it_us
@@ -15,7 +16,6 @@ from ldfi.dashboards.standing import Standing
 from ldfi.dashboards.worst import ranked
 from ldfi.experiments.domain.judging.injected import Bunch, Exposure
 from ldfi.experiments.domain.judging.verdict import Verdict
-from ldfi.experiments.repairs.called import Called
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from tests.dashboards.browsing import Browser, Markup, Site, counting, knowing, text_of
 from tests.dashboards.test_queries import MOST

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ldfi.dashboards.phrases import said_difference, said_predicate
 from ldfi.dashboards.words import listed
-from ldfi.fit.predicate import Condition, Predicate
+from ldfi.fit.protocol.predicate import Condition, Predicate
 
 
 def test_lists() -> None:

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from ldfi.dashboards.plan import Known, Past, Plan, plan
-from ldfi.experiments.control.estimating import Forecast
 from ldfi.experiments.domain.campaign.calendar import Calendar
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.gates.feasibility import Flow, estimate
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.scheduler.estimating import Forecast
 
 HOUR = 3_600.0
 MONDAY = 1_764_547_200.0

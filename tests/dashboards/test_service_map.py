@@ -9,14 +9,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from ldfi.analysis.repairs.called import Called
 from ldfi.dashboards.map_layout import BOX, Layout, Placed, layout
 from ldfi.dashboards.service_map import Looked, ServiceMap, service_map
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.injectors import Injectors
-from ldfi.experiments.repairs.called import Called
 from ldfi.experiments.store.schema import FindingRow
-from ldfi.fit.reach import InjectorReport, PointPattern
+from ldfi.fit.protocol.reach import InjectorReport, PointPattern
 from ldfi.testing.programs import Call, Run, Step, points_of
 from tests.dashboards.browser import large
 from tests.experiments.domain.campaign.test_exploration import Lab

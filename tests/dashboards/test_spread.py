@@ -9,14 +9,14 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select
 
+from ldfi.analysis.repairs.called import BY_THEIR_NAMES
+from ldfi.analysis.repairs.owners import Owners
 from ldfi.dashboards.experiment_story import VERDICTS, now_of
 from ldfi.dashboards.finding_story import FindingStory, finding_story
 from ldfi.dashboards.render import environment
 from ldfi.experiments.api.repairs import explained
 from ldfi.experiments.api.views import ExperimentView
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.repairs.called import BY_THEIR_NAMES
-from ldfi.experiments.repairs.owners import Owners
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from ldfi.testing.programs import Caller, CallFailed
 from ldfi.testing.sharing import Breaker

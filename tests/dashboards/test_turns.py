@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+from ldfi.analysis.repairs.owners import Owners
 from ldfi.dashboards.pages.findings import explained_in_turns
 from ldfi.experiments.api.repairs import Explained, explained
-from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.repairs.owners import Owners
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database
 from tests.dashboards.test_weaknesses import finding
 

@@ -11,6 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldfi.analysis.repairs.advice import advise
+from ldfi.analysis.repairs.issue import TRACKERS
+from ldfi.analysis.repairs.owners import Owners
 from ldfi.dashboards.weaknesses import (
     NEW,
     SHOWN,
@@ -22,11 +25,8 @@ from ldfi.dashboards.weaknesses import (
     weaknesses,
 )
 from ldfi.experiments.api.repairs import Explained
-from ldfi.experiments.domain.campaign.run import Runs
-from ldfi.experiments.repairs.advice import advise
-from ldfi.experiments.repairs.issue import TRACKERS
-from ldfi.experiments.repairs.owners import Owners
 from ldfi.experiments.store.schema import FindingRow
+from ldfi.lineage.run import Runs
 from tests.dashboards.browsing import Browser, Markup, Site, knowing, text_of
 from tests.kit.service import GIVEN, bearer
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
 from tests.dashboards.browsing import Browser, Markup, Site, site, text_of
@@ -165,7 +165,7 @@ def test_proof_says_what_is_shown_assumed_open_and_doubted(operator: Browser) ->
         "that more failures never help",
         "Doubted",
         "on record in a chain",
-        "python -m ldfi.proof",
+        "python -m ldfi.checker",
         "locks",
     )
     assert re.search(r"(No question is|\d+ questions? (is|are)) open", said)

@@ -14,10 +14,10 @@ from typing import Any
 import httpx
 import pytest
 
-from ldfi.fit.context import Arm, encode
-from ldfi.fit.faults import Fault
-from ldfi.fit.keys import Keys
-from ldfi.fit.scenario import scenario_of
+from ldfi.fit.protocol.context import Arm, encode
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.keys import Keys
+from ldfi.fit.protocol.scenario import scenario_of
 
 GONE_WITHIN = 8.0
 

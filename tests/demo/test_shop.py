@@ -12,8 +12,8 @@ import pytest
 from ldfi.demo import repairs
 from ldfi.demo.devices.judge import judge
 from ldfi.demo.worlds import SHOP
-from ldfi.fit.faults import Fault
-from ldfi.fit.points import Point
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.points import Point
 
 ROOT = Path(__file__).parents[2] / "ldfi" / "demo" / "shop"
 WEAKNESSES: list[dict[str, Any]] = json.loads((ROOT / "weaknesses.json").read_text())

@@ -14,8 +14,8 @@ import pytest
 
 from ldfi.demo.devices.judge import judge
 from ldfi.demo.services import NAMES
-from ldfi.fit.faults import Fault
-from ldfi.fit.points import Point
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.points import Point
 
 ROOT = Path(__file__).parents[2] / "ldfi" / "demo"
 WEAKNESSES: list[dict[str, Any]] = json.loads((ROOT / "weaknesses.json").read_text())

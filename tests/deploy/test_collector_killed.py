@@ -19,7 +19,7 @@ from deploy.stack import kafka
 from deploy.stack.collector import FOLDER, ONLY_KAFKA, Collector
 from deploy.stack.collector import running as collecting
 from deploy.stack.missing import Missing
-from ldfi.experiments.cli.ports import free_port
+from ldfi.cli.ports import free_port
 from ldfi.experiments.streams.kafka import KafkaStream
 from ldfi.experiments.streams.stream import Topics
 from ldfi.lineage.readers.otlp import decode_protobuf

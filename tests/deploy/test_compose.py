@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
-from ldfi.experiments.cli.serving import check_role
-from ldfi.experiments.process.config import Config, variable
-from ldfi.experiments.process.tokens import Tokens
-from ldfi.fit.keys import Keys
+from ldfi.cli.serving import check_role
+from ldfi.experiments.cluster.config import Config, variable
+from ldfi.experiments.cluster.tokens import Tokens
+from ldfi.fit.protocol.keys import Keys
 
 pytestmark = pytest.mark.servers
 

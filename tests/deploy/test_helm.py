@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from deploy.stack.collector import installed
-from ldfi.experiments.process.config import Config, is_secret, variable
+from ldfi.experiments.cluster.config import Config, is_secret, variable
 from tests.deploy.programs import DEPLOY, collector, helm
 
 pytestmark = pytest.mark.servers

@@ -8,7 +8,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from ldfi.experiments.process.config import Config, is_secret, variable
+from ldfi.experiments.cluster.config import Config, is_secret, variable
 from tests.deploy.programs import DEPLOY
 
 pytestmark = pytest.mark.servers

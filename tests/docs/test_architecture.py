@@ -86,7 +86,7 @@ def test_what_may_be_imported_stands_below_what_imports_it() -> None:
 @pytest.mark.long
 def test_what_the_readme_shows_of_the_sample_is_what_the_command_says() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "ldfi.experiments.cli", "analyze", "examples/traces"],
+        [sys.executable, "-m", "ldfi.cli", "analyze", "examples/traces"],
         cwd=ROOT,
         env={**os.environ, "COLUMNS": "100"},
         capture_output=True,

@@ -20,9 +20,9 @@ from typing import Any, Final
 import pytest
 import typer
 
-from ldfi.experiments.cli import exits
-from ldfi.experiments.cli.commands import Listed
-from ldfi.experiments.cli.main import app
+from ldfi.cli import exits
+from ldfi.cli.commands import Listed
+from ldfi.cli.main import app
 from tests.docs.test_site import PAGES, ROOT, commands, known_commands, unknown_in
 
 README: Final = ROOT / "README.md"
@@ -117,7 +117,7 @@ def test_what_is_mentioned_between_the_lines_exists(page: Path) -> None:
 def run(words: Sequence[str], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
     ours = {name: value for name, value in os.environ.items() if not name.startswith("LDFI_")}
     return subprocess.run(
-        [sys.executable, "-m", "ldfi.experiments.cli", *words],
+        [sys.executable, "-m", "ldfi.cli", *words],
         cwd=folder,
         env={**ours, "COLUMNS": "100", "NO_PROXY": "127.0.0.1", **more},
         capture_output=True,

@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from ldfi.experiments.api.app import create_app
-from ldfi.experiments.process.service import Service
-from ldfi.experiments.process.tokens import Tokens
+from ldfi.experiments.cluster.service import Service
+from ldfi.experiments.cluster.tokens import Tokens
 from tests.docs.test_site import DOCS, blocks
 
 PAGE = DOCS / "howto" / "upgrade-gate.md"

@@ -22,10 +22,10 @@ from typing import Any
 import pytest
 import redis
 
-from ldfi.experiments.cli.ports import free_row
-from ldfi.experiments.elsewhere.environment import variables
-from ldfi.experiments.elsewhere.services import Service, Services
-from ldfi.experiments.elsewhere.stamp import SharedKeys
+from ldfi.cli.ports import free_row
+from ldfi.explore.external.environment import variables
+from ldfi.explore.external.services import Service, Services
+from ldfi.explore.external.stamp import SharedKeys
 from tests.examples.loading import loaded
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "bookshop"
@@ -120,7 +120,7 @@ def test_by_pytest(shop: Shop, tmp_path: Path) -> None:
 
 def test_by_a_command(shop: Shop, tmp_path: Path) -> None:
     words = [
-        *(sys.executable, "-m", "ldfi.experiments.cli", "explore", "--target", shop.url),
+        *(sys.executable, "-m", "ldfi.cli", "explore", "--target", shop.url),
         *("--max-size", "3", "--report", str(tmp_path / "r.json"), "--json", "--"),
         *("node", "--test", "tests/page.test.mjs"),
     ]
@@ -137,7 +137,7 @@ def test_masks_of_one_kind_are_found_by_that_kind(shop: Shop) -> None:
     behind = {"sql:lost"} if "postgres" in shop.stores else set()
     kinds = {"refused", *behind, *masked.values()}
     words = [
-        *(sys.executable, "-m", "ldfi.experiments.cli", "explore", "--target", shop.url),
+        *(sys.executable, "-m", "ldfi.cli", "explore", "--target", shop.url),
         *("--max-size", "2", "--kind", ",".join(sorted(kinds)), "--json", "--", "tests/page.sh"),
     ]
     done = subprocess.run(

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from ldfi.experiments.cli.ports import free_row
-from ldfi.experiments.elsewhere.environment import variables
-from ldfi.experiments.elsewhere.services import Service, Services
-from ldfi.experiments.elsewhere.stamp import SharedKeys
+from ldfi.cli.ports import free_row
+from ldfi.explore.external.environment import variables
+from ldfi.explore.external.services import Service, Services
+from ldfi.explore.external.stamp import SharedKeys
 from tests.examples.loading import loaded
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -66,7 +66,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
 
 def test_what_is_found_is_what_is_planted(shop: Shop) -> None:
     words = [
-        *(sys.executable, "-m", "ldfi.experiments.cli", "explore", "--json"),
+        *(sys.executable, "-m", "ldfi.cli", "explore", "--json"),
         *("--target", shop.every[0].url, "--", "tests/page.sh"),
     ]
     environment = os.environ | shop.told | {"LDFI_RECEIVE": shop.receiving}

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ldfi.experiments.control import state
+from ldfi.experiments.scheduler import state
 
 
 def drawing(drawn: random.Random, patch: pytest.MonkeyPatch) -> None:

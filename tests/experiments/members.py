@@ -14,9 +14,9 @@ from typing import Any
 
 import httpx
 
-from ldfi.experiments.cli.ports import free_port
-from ldfi.experiments.cli.processes import ATTACHED
-from ldfi.experiments.process.tokens import Role
+from ldfi.cli.ports import free_port
+from ldfi.cli.processes import ATTACHED
+from ldfi.experiments.cluster.tokens import Role
 from tests.kit.service import GIVEN, bearer
 
 PATIENCE = 150.0
@@ -56,7 +56,7 @@ class Member:
         }
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "ldfi.experiments.cli", "serve", "--role", self.role],
+                [sys.executable, "-m", "ldfi.cli", "serve", "--role", self.role],
                 env={**os.environ, **options},
                 cwd=self.folder,
                 stdin=subprocess.PIPE,

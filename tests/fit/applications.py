@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ldfi.fit.keys import Keys
+from ldfi.fit.protocol.keys import Keys
 
 KEYS = Keys.parse("test:0123456789abcdef")
 

@@ -23,10 +23,10 @@ from opentelemetry.sdk.trace.sampling import DEFAULT_ON
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from ldfi import fit
-from ldfi.fit import points
-from ldfi.fit.context import decode, point_hash
-from ldfi.fit.errors import ContextError
-from ldfi.fit.keys import Keys
+from ldfi.fit.protocol import points
+from ldfi.fit.protocol.context import decode, point_hash
+from ldfi.fit.protocol.errors import ContextError
+from ldfi.fit.protocol.keys import Keys
 from ldfi.testing.serving import served
 from tests.fit.edges import wsgi_served
 

@@ -1,4 +1,4 @@
-"""Write ``fit/vectors/devices.json``: which device a request comes from, as fit in Python says.
+"""Write ``fit/protocol/vectors/devices.json``: whose device a request is, as fit in Python says.
 
     python -m tests.fit.device_vectors
 
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from ldfi.fit.device import Devices, parse
 
-FILE: Final = Path(__file__).parents[2] / "ldfi" / "fit" / "vectors" / "devices.json"
+FILE: Final = Path(__file__).parents[2] / "ldfi" / "fit" / "protocol" / "vectors" / "devices.json"
 ABOUT: Final = (
     "Which device a request comes from (docs/edge.md): what FIT_DEVICE and FORWARDED_ALLOW_IPS "
     "say, the headers in their order (names in small letters, a character for each byte), the "

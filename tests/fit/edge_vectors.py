@@ -1,4 +1,4 @@
-"""Write ``fit/vectors/edge.json``: what edges in other languages do just as the one in Python.
+"""Write ``fit/protocol/vectors/edge.json``: what edges in other languages do as Python's does.
 
     python -m tests.fit.edge_vectors
 
@@ -13,18 +13,19 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from ldfi.fit import allocation, baggage
-from ldfi.fit.allowance import Allowances, written
-from ldfi.fit.context import Arm, encode
-from ldfi.fit.errors import MalformedContext, MalformedRules
-from ldfi.fit.faults import Fault
-from ldfi.fit.features import request_features
-from ldfi.fit.keys import Keys
-from ldfi.fit.notation import length_of
-from ldfi.fit.predicate import Condition, Predicate
-from ldfi.fit.rules import Rule, read_lease
+from ldfi.fit import baggage
+from ldfi.fit.protocol import allocation
+from ldfi.fit.protocol.allowance import Allowances, written
+from ldfi.fit.protocol.context import Arm, encode
+from ldfi.fit.protocol.errors import MalformedContext, MalformedRules
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.features import request_features
+from ldfi.fit.protocol.keys import Keys
+from ldfi.fit.protocol.notation import length_of
+from ldfi.fit.protocol.predicate import Condition, Predicate
+from ldfi.fit.protocol.rules import Rule, read_lease
 
-FILE: Final = Path(__file__).parents[2] / "ldfi" / "fit" / "vectors" / "edge.json"
+FILE: Final = Path(__file__).parents[2] / "ldfi" / "fit" / "protocol" / "vectors" / "edge.json"
 KEYS: Final = "k1:0123456789abcdef,k0:fedcba9876543210"
 ABOUT: Final = (
     "What an edge does (docs/edge.md), as fit in Python does it; written by "

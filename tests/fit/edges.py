@@ -11,10 +11,10 @@ from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from ldfi.fit.clock import steady
-from ldfi.fit.faults import Fault
 from ldfi.fit.poll import RulesPoll
-from ldfi.fit.predicate import Condition, Predicate
-from ldfi.fit.rules import Lease, Rule
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.predicate import Condition, Predicate
+from ldfi.fit.protocol.rules import Lease, Rule
 
 BOOT = Predicate.of([Condition("method", "GET"), Condition("path", "/boot")])
 ANY = Predicate()

@@ -22,9 +22,9 @@ from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from ldfi.experiments.cli.ports import free_port
-from ldfi.experiments.export.envoy import gateway
-from tests.experiments.export.proxy import EXTENSIONS, envoy_binary
+from ldfi.cli.ports import free_port
+from ldfi.scenarios.export.envoy import gateway
+from tests.scenarios.export.proxy import EXTENSIONS, envoy_binary
 
 WITH_US = ("setpriv", "--pdeathsig", "KILL")
 """Whoever kills this process kills those that it has started."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from ldfi.kinds import GRPC_CODES, KINDS, MAX_EXCEPTION, REDIS, SQL, WORDS
+from ldfi.fit.protocol.kinds import GRPC_CODES, KINDS, MAX_EXCEPTION, REDIS, SQL, WORDS
 
 LISTED: Final = (
     *(*KINDS, *WORDS),

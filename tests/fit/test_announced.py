@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased
 from opentelemetry.trace import SpanKind
 
 from ldfi import fit
-from ldfi.fit.context import encode
+from ldfi.fit.protocol.context import encode
 from ldfi.fit.runtime import activate
 from ldfi.testing.serving import served
 from tests.fit.applications import KEYS, Recorded, echo_app, recording, traced

@@ -11,12 +11,12 @@ import pytest
 
 from ldfi import fit
 from ldfi.fit import baggage
-from ldfi.fit.allowance import Enrolled
 from ldfi.fit.clock import steady
-from ldfi.fit.context import decode, encode
-from ldfi.fit.predicate import Condition, Predicate
-from ldfi.fit.rules import Lease
-from ldfi.fit.scenario import scenario_of
+from ldfi.fit.protocol.allowance import Enrolled
+from ldfi.fit.protocol.context import decode, encode
+from ldfi.fit.protocol.predicate import Condition, Predicate
+from ldfi.fit.protocol.rules import Lease
+from ldfi.fit.protocol.scenario import scenario_of
 from ldfi.testing.serving import served
 from tests.fit.applications import KEYS, Recorded, echo_app, traced
 from tests.fit.edges import Held, a_rule

@@ -18,10 +18,11 @@ from ldfi.fit import asking
 from ldfi.fit.asgi import EdgeMiddleware
 from ldfi.fit.asking import ASK_SECONDS, LONGEST_PAUSE_SECONDS, Asks, Question
 from ldfi.fit.clock import steady
-from ldfi.fit.context import Arm
 from ldfi.fit.edge import Edge
 from ldfi.fit.poll import RulesPoll
-from ldfi.fit.rules import Lease, Rule
+from ldfi.fit.protocol.allowance import REFUSED_SECONDS
+from ldfi.fit.protocol.context import Arm
+from ldfi.fit.protocol.rules import Lease, Rule
 from ldfi.fit.runtime import Runtime, activate
 from tests.fit.applications import KEYS
 from tests.fit.edges import a_rule, eventually
@@ -181,7 +182,7 @@ def test_after_a_refusal_nobody_asks_for_that_experiment_for_a_moment(
     for device in devices(rules[0], "treatment", 5):
         assert not stamped(poll, device)
     assert len(plane.asks) == 1
-    now[0] += asking.REFUSED_SECONDS
+    now[0] += REFUSED_SECONDS
     stamped(poll, devices(rules[0], "control", 1)[0])
     assert len(plane.asks) == 2
     poll.stop()

@@ -20,17 +20,17 @@ import pytest
 from opentelemetry import trace
 
 from ldfi import fit
-from ldfi.fit.conformance.__main__ import main, problems
-from ldfi.fit.conformance.checks import HOST_KEYS
-from ldfi.fit.conformance.edges import EDGE_CHECKS, it_fails_open
-from ldfi.fit.conformance.host import Host, met
 from ldfi.fit.install import uninstall
+from ldfi.testing.conformance.__main__ import main, problems
+from ldfi.testing.conformance.checks import HOST_KEYS
+from ldfi.testing.conformance.edges import EDGE_CHECKS, it_fails_open
+from ldfi.testing.conformance.host import Host, met
 from ldfi.testing.serving import served
-from tests.experiments.export.proxy import envoy_binary
 from tests.fit import conformance_host, java
 from tests.fit.applications import echo_app
 from tests.fit.golang import built
 from tests.kit import needs
+from tests.scenarios.export.proxy import envoy_binary
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

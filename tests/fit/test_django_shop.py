@@ -16,10 +16,10 @@ import psycopg
 import pytest
 
 from deploy.stack.postgresql import USER
-from ldfi.experiments.cli.ports import free_row
-from ldfi.experiments.elsewhere.environment import variables
-from ldfi.experiments.elsewhere.services import Service, Services
-from ldfi.experiments.elsewhere.stamp import SharedKeys
+from ldfi.cli.ports import free_row
+from ldfi.explore.external.environment import variables
+from ldfi.explore.external.services import Service, Services
+from ldfi.explore.external.stamp import SharedKeys
 from tests.fit.clients.servers import postgresql_running, redis_running
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(300)]
@@ -64,7 +64,7 @@ def explored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any
             services.start(shop)
             urllib.request.urlopen(f"{shop.url}/order").close()  # noqa: S310
             words = [
-                *(sys.executable, "-m", "ldfi.experiments.cli", "explore", "--target", shop.url),
+                *(sys.executable, "-m", "ldfi.cli", "explore", "--target", shop.url),
                 *("--receive", receiving, "--json", "--", sys.executable, "-c", ORDER),
             ]
             done = subprocess.run(

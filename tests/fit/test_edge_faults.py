@@ -21,10 +21,10 @@ import pytest
 
 from ldfi import fit
 from ldfi.fit.clock import steady
-from ldfi.fit.context import encode
-from ldfi.fit.rules import Lease
+from ldfi.fit.protocol.context import encode
+from ldfi.fit.protocol.rules import Lease
+from ldfi.fit.protocol.scenario import scenario_of
 from ldfi.fit.runtime import Runtime, activate
-from ldfi.fit.scenario import scenario_of
 from tests.fit.applications import KEYS
 from tests.fit.edges import Held, a_rule
 
@@ -129,9 +129,9 @@ TARGETS = list(targets())
 
 def test_the_watching_sees_the_edge_work() -> None:
     assert len(TARGETS) >= 25
-    assert ("ldfi.fit.allowance", "Allowances.admit") in TARGETS
+    assert ("ldfi.fit.protocol.allowance", "Allowances.admit") in TARGETS
     assert ("ldfi.fit.runtime", "Runtime.verify") in TARGETS
-    assert ("ldfi.fit.predicate", "Predicate.holds") in TARGETS
+    assert ("ldfi.fit.protocol.predicate", "Predicate.holds") in TARGETS
 
 
 def break_down(patch: pytest.MonkeyPatch, module: str, name: str) -> None:

@@ -11,7 +11,7 @@ from opentelemetry.instrumentation.wsgi import OpenTelemetryMiddleware
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
 from ldfi.fit import asgi, wsgi
-from ldfi.fit.features import request_features
+from ldfi.fit.protocol.features import request_features
 from ldfi.lineage.readers.otlp import decode_protobuf
 from ldfi.testing.serving import served
 from tests.fit.applications import Recorded, echo_app, recording, traced

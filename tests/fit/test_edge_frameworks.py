@@ -22,8 +22,8 @@ from typing import NamedTuple
 import pytest
 
 from ldfi.fit import baggage
-from ldfi.fit.context import decode
-from ldfi.fit.keys import Keys
+from ldfi.fit.protocol.context import decode
+from ldfi.fit.protocol.keys import Keys
 from ldfi.testing.control_plane import ControlPlane
 
 ROOT = Path(__file__).parents[2]

@@ -26,7 +26,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from ldfi import fit
 from ldfi.fit import runtime
 from ldfi.fit.clock import steady
-from ldfi.fit.rules import Lease
+from ldfi.fit.protocol.rules import Lease
 from ldfi.fit.runtime import Runtime, activate
 from tests.fit.applications import KEYS
 from tests.fit.edges import ANY, Held, a_rule

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from ldfi.fit import baggage
-from ldfi.fit.context import Injection
 from ldfi.fit.edge import Edge
-from ldfi.fit.faults import Fault
-from ldfi.fit.rules import Rule
+from ldfi.fit.protocol.context import Injection
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.lengths import lengths_of
+from ldfi.fit.protocol.rules import Rule
 from ldfi.fit.runtime import Runtime, activate
-from ldfi.lengths import lengths_of
 from tests.fit.applications import KEYS
 from tests.fit.edges import Held, a_rule
 

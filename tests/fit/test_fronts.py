@@ -20,23 +20,23 @@ from typing import ClassVar
 import pytest
 from fastapi import FastAPI
 
-from ldfi.fit.conformance.front import Front
-from ldfi.fit.context import encode, point_hash
-from ldfi.fit.faults import Fault
-from ldfi.fit.keys import Keys
-from ldfi.fit.predicate import Condition, Predicate
-from ldfi.fit.rules import Rule
+from ldfi.fit.protocol.context import encode, point_hash
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.keys import Keys
+from ldfi.fit.protocol.predicate import Condition, Predicate
+from ldfi.fit.protocol.rules import Rule
 from ldfi.lineage.readers.formats import read_message
 from ldfi.lineage.span import Span, Trace
 from ldfi.lineage.tree import Tree, build
 from ldfi.testing import ControlPlane
+from ldfi.testing.conformance.front import Front
 from ldfi.testing.serving import served
-from tests.experiments.export.proxy import envoy_binary
 from tests.fit.applications import echo_app
 from tests.fit.edges import eventually
 from tests.fit.golang import built
 from tests.fit.test_js import HERE, JS, node
 from tests.kit.service import GIVEN, client_of, service
+from tests.scenarios.export.proxy import envoy_binary
 
 pytestmark = pytest.mark.languages
 

@@ -13,8 +13,8 @@ from opentelemetry import trace
 
 from ldfi import fit
 from ldfi.fit import runtime
-from ldfi.fit.context import Arm
-from ldfi.fit.errors import InjectedFault
+from ldfi.fit.protocol.context import Arm
+from ldfi.fit.protocol.errors import InjectedFault
 from tests.fit.clients.contract import Requests
 
 POINT = "api>cache:get:home"

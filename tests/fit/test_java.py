@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from ldfi.fit.conformance.checks import HOST_KEYS, signed
-from ldfi.fit.conformance.front import Front, eventually
-from ldfi.fit.conformance.host import ask, met
-from ldfi.fit.keys import Keys
+from ldfi.fit.protocol.keys import Keys
 from ldfi.lineage.readers.formats import read_value
+from ldfi.testing.conformance.checks import HOST_KEYS, signed
+from ldfi.testing.conformance.front import Front, eventually
+from ldfi.testing.conformance.host import ask, met
 from ldfi.testing.control_plane import ControlPlane
 from tests.fit import java
 from tests.fit.test_conformance import listening

@@ -10,12 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.fit.context import MAX_LENGTH, decode, encode, room
-from ldfi.fit.faults import Fault
-from ldfi.fit.keys import Keys
-from ldfi.fit.notation import length_of, lot_of
-from ldfi.kinds import alike_of, draws, kind_of, late, lengths, longest, outlasted, shown_as
-from ldfi.lengths import chance, drawn, lengths_of
+from ldfi.fit.protocol.context import MAX_LENGTH, decode, encode, room
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.keys import Keys
+from ldfi.fit.protocol.kinds import (
+    alike_of,
+    draws,
+    kind_of,
+    late,
+    lengths,
+    longest,
+    outlasted,
+    shown_as,
+)
+from ldfi.fit.protocol.lengths import chance, drawn, lengths_of
+from ldfi.fit.protocol.notation import length_of, lot_of
 from tests.fit.kinds import ANY_KIND, DRAWN
 
 KEYS = Keys.parse(f"{'k' * 16}:0123456789abcdef")

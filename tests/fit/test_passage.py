@@ -16,21 +16,7 @@ from opentelemetry import baggage, context, trace
 from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
 
 from ldfi import fit
-from ldfi.fit import (
-    answers,
-    delay,
-    faults,
-    keys,
-    native,
-    notation,
-    occurrence,
-    passage,
-    points,
-    request,
-    runtime,
-    strike,
-)
-from ldfi.fit import context as failure_context
+from ldfi.fit import answers, delay, occurrence, passage, request, runtime, strike
 from ldfi.fit import error as fault_error
 from ldfi.fit.clients import aiohttp as aiohttp_client
 from ldfi.fit.clients import http as http_client
@@ -38,8 +24,10 @@ from ldfi.fit.clients import httpx as httpx_client
 from ldfi.fit.clients import httpx_failures
 from ldfi.fit.clients import redis as redis_client
 from ldfi.fit.clients import requests_urllib3 as urllib3_client
-from ldfi.fit.context import Arm
-from ldfi.fit.errors import InjectedFault
+from ldfi.fit.protocol import context as failure_context
+from ldfi.fit.protocol import faults, keys, native, notation, points
+from ldfi.fit.protocol.context import Arm
+from ldfi.fit.protocol.errors import InjectedFault
 from tests.fit.applications import Answering
 from tests.fit.breaking import BrokenInsideError, breaking, functions
 from tests.fit.clients.contract import Requests

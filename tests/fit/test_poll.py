@@ -14,9 +14,9 @@ import pytest
 from opentelemetry.instrumentation.utils import is_instrumentation_enabled
 
 from ldfi.fit import poll as polling
-from ldfi.fit.allowance import Enrolled
 from ldfi.fit.clock import steady
 from ldfi.fit.poll import LONGEST_RETRY_SECONDS, MAX_DOCUMENT, RulesPoll
+from ldfi.fit.protocol.allowance import Enrolled
 from ldfi.testing import ControlPlane
 from tests.fit.edges import a_rule, eventually
 

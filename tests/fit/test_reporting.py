@@ -19,7 +19,7 @@ from opentelemetry.trace import SpanKind
 
 from ldfi import fit
 from ldfi.fit import clients, patching, reporting
-from ldfi.fit.reach import InjectorReport
+from ldfi.fit.protocol.reach import InjectorReport
 
 
 @pytest.fixture

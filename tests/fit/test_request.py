@@ -25,8 +25,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ldfi import fit
-from ldfi.fit.context import Arm, encode
-from ldfi.fit.faults import Fault
+from ldfi.fit.protocol.context import Arm, encode
+from ldfi.fit.protocol.faults import Fault
 from tests.fit.applications import KEYS, Recorded, recording
 
 POINT = "api>http:GET:stock/left"

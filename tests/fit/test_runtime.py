@@ -9,7 +9,7 @@ from opentelemetry import baggage, context
 
 from ldfi import fit
 from ldfi.fit import runtime
-from ldfi.fit.context import encode
+from ldfi.fit.protocol.context import encode
 from tests.fit.applications import KEYS
 
 

@@ -22,7 +22,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, Trace
 
 from ldfi import fit
 from ldfi.fit import runtime
-from ldfi.fit.context import encode
+from ldfi.fit.protocol.context import encode
 from ldfi.fit.runtime import activate
 from tests.fit.applications import KEYS
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from ldfi.fit.context import Injection, decode, point_hash
-from ldfi.fit.errors import KeyFormatError
-from ldfi.fit.keys import Keys
-from ldfi.kinds import FAMILIES, family
+from ldfi.fit.protocol.context import Injection, decode, point_hash
+from ldfi.fit.protocol.errors import KeyFormatError
+from ldfi.fit.protocol.keys import Keys
+from ldfi.fit.protocol.kinds import FAMILIES, family
 from tests.fit.conformance_host import decoded, named
 
 ROOT = Path(__file__).parents[2]
-VECTORS = ROOT / "ldfi" / "fit" / "vectors"
+VECTORS = ROOT / "ldfi" / "fit" / "protocol" / "vectors"
 
 
 def vectors(file: str, which: str) -> list[Any]:

@@ -13,9 +13,9 @@ from opentelemetry.instrumentation.wsgi import OpenTelemetryMiddleware
 
 from ldfi import fit
 from ldfi.fit import baggage
-from ldfi.fit.allowance import Enrolled
-from ldfi.fit.context import decode
-from ldfi.fit.predicate import Condition, Predicate
+from ldfi.fit.protocol.allowance import Enrolled
+from ldfi.fit.protocol.context import decode
+from ldfi.fit.protocol.predicate import Condition, Predicate
 from tests.fit.applications import KEYS, Recorded
 from tests.fit.edges import Held, a_rule, wsgi_served
 

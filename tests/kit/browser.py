@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, sync_playwright
 
-from ldfi.experiments.process.tokens import Role
+from ldfi.experiments.cluster.tokens import Role
 from tests.kit.service import GIVEN
 
 Scheme = Literal["light", "dark"]

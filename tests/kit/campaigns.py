@@ -12,8 +12,8 @@ from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import ExperimentRow
-from ldfi.fit.faults import Fault
-from ldfi.fit.predicate import Predicate
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.predicate import Predicate
 from ldfi.testing.world import QUICK, World
 
 

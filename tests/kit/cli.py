@@ -16,11 +16,11 @@ from typing import Any, Final
 
 import pytest
 
-from ldfi.experiments.cli.main import main
-from ldfi.experiments.process.tokens import Role
+from ldfi.cli.main import main
+from ldfi.experiments.cluster.tokens import Role
 from tests.kit.service import GIVEN
 
-PROGRAM: Final = (sys.executable, "-m", "ldfi.experiments.cli")
+PROGRAM: Final = (sys.executable, "-m", "ldfi.cli")
 
 
 class Terminal(io.StringIO):

@@ -13,11 +13,11 @@ from fastapi import APIRouter, FastAPI
 from ldfi.experiments.api import problems
 from ldfi.experiments.api.app import create_app
 from ldfi.experiments.api.rate_limit import RateLimiter
-from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.cluster.service import Service
+from ldfi.experiments.cluster.tokens import ROLES, Tokens
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.process.service import Service
-from ldfi.experiments.process.tokens import ROLES, Tokens
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.database import Database
 from ldfi.testing.serving import served
 from ldfi.testing.world import World

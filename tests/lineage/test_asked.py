@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ldfi.fit.faults import Fault
+from ldfi.fit.protocol.faults import Fault
 from ldfi.lineage.asked import as_asked
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.span import Trace

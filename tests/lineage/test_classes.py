@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.fit.predicate import Predicate
+from ldfi.fit.protocol.predicate import Predicate
 from ldfi.lineage.classes import discover
 from ldfi.lineage.lineage import Lineage, learn_in_full
 from ldfi.lineage.renaming import learned_names, renamed

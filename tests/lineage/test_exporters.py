@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ldfi.fit.features import request_features
+from ldfi.fit.protocol.features import request_features
 from ldfi.lineage.exporters import exports
 
 

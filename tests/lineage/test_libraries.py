@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ldfi.fit import clients
-from ldfi.fit.reach import OWN
+from ldfi.fit.protocol.reach import OWN
 from ldfi.lineage.libraries import LONGEST, library_of
 from ldfi.lineage.lineage import learn
 from ldfi.lineage.readers.files import read_stream
 from ldfi.lineage.readers.otlp import decode_in_python, decode_protobuf
 from ldfi.lineage.span import Trace
 
-VECTORS = Path(__file__).parents[2] / "ldfi" / "fit" / "vectors" / "libraries.json"
+VECTORS = Path(__file__).parents[2] / "ldfi" / "fit" / "protocol" / "vectors" / "libraries.json"
 CASES: list[dict[str, Any]] = json.loads(VECTORS.read_text())["cases"]
 
 

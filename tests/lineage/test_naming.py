@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.fit.points import template_path
+from ldfi.fit.protocol.points import template_path
 from ldfi.lineage.attributes import template_any_path, template_url
 from ldfi.lineage.operation import Operation, operation
 from ldfi.lineage.readers.otlp_json import read_fields

@@ -13,7 +13,7 @@ from ldfi.lineage.operation import operation
 from ldfi.lineage.span import Span, Trace
 from ldfi.lineage.tree import build
 from ldfi.testing.spans import TRACE, lineage
-from tests.experiments.analyze.spans import Made, analysed, entered
+from tests.analysis.spans import Made, analysed, entered
 
 MS = 1_000_000
 

@@ -8,7 +8,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.fit.predicate import fits
+from ldfi.fit.protocol.predicate import fits
 from ldfi.lineage.templates import LOOKS, MANY, MOST_PATHS, Templates, learned
 
 A, B, C = frozenset("ax"), frozenset("bx"), frozenset("cx")

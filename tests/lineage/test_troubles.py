@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from ldfi.fit.urls import Url, split_url
+from ldfi.fit.protocol.urls import Url, split_url
 from ldfi.lineage import naming, operation
 from ldfi.lineage.readers import otlp, unreadable
 from ldfi.lineage.readers.formats import read_message

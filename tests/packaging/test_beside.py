@@ -28,7 +28,7 @@ def test_theirs_is_beside_it():
     from ldfi import fit
     assert not hasattr(fit, "OWN")
     assert fit.__name__ == "ldfi.fit"
-    assert "ldfi.experiments.pytest_plugin.plugin" in sys.modules
+    assert "ldfi.explore.pytest.plugin" in sys.modules
 """
 
 

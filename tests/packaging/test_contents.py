@@ -20,7 +20,7 @@ LEFT_OUT = (
     "ldfi/fit/go/",
     "ldfi/fit/java/",
     "ldfi/fit/js/",
-    "ldfi/fit/vectors/",
+    "ldfi/fit/protocol/vectors/",
     "ldfi/lineage/native/",
     "ldfi/dashboards/grafana/",
 )

@@ -10,7 +10,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from ldfi.experiments.pytest_plugin.plugin import NEEDED
+from ldfi.explore.pytest.plugin import NEEDED
 from tests.packaging.environments import Environment
 
 pytestmark = pytest.mark.long
@@ -71,11 +71,11 @@ def test_it_loads_and_nothing_but_itself(plain: Environment, tmp_path: Path) -> 
     code = (
         "import sys, pytest\n"
         "before = set(sys.modules)\n"
-        "import ldfi.experiments.pytest_plugin.plugin\n"
+        "import ldfi.explore.pytest.plugin\n"
         "print(*sorted(set(sys.modules) - before))"
     )
     done = plain.run("python", "-c", code, folder=tmp_path)
-    package = "ldfi.experiments.pytest_plugin"
+    package = "ldfi.explore.pytest"
     assert done.stdout.split() == [
         "ldfi",
         "ldfi.experiments",

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from ldfi.checker.solving import check
 from ldfi.solver import Certificate, Explorer, InvalidRecord
-from ldfi.solver.check import check
 from tests.solver.systems import System, explore, explorer_of, many, systems
 
 STRATEGIES = ["smallest", "likeliest", "union"]

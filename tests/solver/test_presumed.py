@@ -9,9 +9,9 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldfi.checker.solving import check, examine
 from ldfi.solver import Explorer
-from ldfi.solver.check import check, examine
-from tests.solver.check.oracle import Oracle
+from tests.checker.solving.oracle import Oracle
 from tests.solver.systems import Set, System, explore
 
 STRATEGIES = ["smallest", "likeliest", "union"]

@@ -8,7 +8,7 @@ from benchmarks.protocols.catalogue import CATALOGUE, Known
 from benchmarks.protocols.model import Setting
 from benchmarks.protocols.suite import exhaustive, explore
 from benchmarks.protocols.three_phase import ThreePhaseCommit
-from ldfi.solver.check import check
+from ldfi.checker.solving import check
 
 
 @pytest.mark.parametrize("known", CATALOGUE, ids=lambda known: known.name)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldfi.checker.solving import check
 from ldfi.solver import Explorer
-from ldfi.solver.check import check
 from tests.solver.systems import Set, System, explorer_of, systems
 
 STRATEGIES = ["smallest", "likeliest", "union"]

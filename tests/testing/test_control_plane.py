@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from ldfi.experiments.control.rules_board import RulesBoard
+from ldfi.experiments.scheduler.rules_board import RulesBoard
 from ldfi.fit import baggage
-from ldfi.fit.allocation import mark_of
-from ldfi.fit.context import FailureContext, decode
 from ldfi.fit.edge import Edge
-from ldfi.fit.features import request_features
-from ldfi.fit.keys import Keys
 from ldfi.fit.poll import RulesPoll
-from ldfi.fit.predicate import Condition, Predicate
+from ldfi.fit.protocol.allocation import mark_of
+from ldfi.fit.protocol.context import FailureContext, decode
+from ldfi.fit.protocol.features import request_features
+from ldfi.fit.protocol.keys import Keys
+from ldfi.fit.protocol.predicate import Condition, Predicate
 from ldfi.fit.runtime import Runtime, activate
 from ldfi.testing import ControlPlane
 from tests.fit.edges import eventually

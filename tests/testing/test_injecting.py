@@ -22,8 +22,8 @@ from starlette.routing import Route
 from ldfi import fit
 from ldfi.fit import runtime
 from ldfi.fit.clients import patch_all
-from ldfi.fit.faults import Fault
 from ldfi.fit.install import uninstall
+from ldfi.fit.protocol.faults import Fault
 from ldfi.fit.runtime import Runtime, activate
 from ldfi.testing import NotFired, faults
 from ldfi.testing.serving import served
@@ -114,7 +114,7 @@ def test_a_decorated_function_needs_no_tracing_either() -> None:
 
 
 def fit_error() -> type[Exception]:
-    from ldfi.fit.errors import InjectedFault
+    from ldfi.fit.protocol.errors import InjectedFault
 
     return InjectedFault
 
@@ -285,7 +285,7 @@ class Missing(MetaPathFinder):
 
 sys.meta_path.insert(0, Missing())
 from ldfi import fit, testing
-from ldfi.fit.errors import InjectedFault
+from ldfi.fit.protocol.errors import InjectedFault
 
 @fit.point("function", "rank")
 def rank():

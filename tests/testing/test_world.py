@@ -11,7 +11,7 @@ from itertools import combinations
 import pytest
 
 from ldfi.experiments.domain.settings import Limits
-from ldfi.fit.native import native
+from ldfi.fit.protocol.native import native
 from ldfi.testing.programs import PATIENCE, Run, points_of
 from ldfi.testing.world import FOUND, PROGRAM, QUICK, Call, Caller, CallFailed, Fate, Step, World
 

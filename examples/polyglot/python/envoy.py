@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ldfi.experiments.export.envoy import listener
+from ldfi.scenarios.export.envoy import listener
 
 TYPES = "type.googleapis.com/envoy.extensions.filters"
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 if TYPE_CHECKING:
-    from ldfi.experiments.pytest_plugin.fixture import Ldfi
+    from ldfi.explore.pytest.fixture import Ldfi
 
 pytestmark = pytest.mark.anyio
 

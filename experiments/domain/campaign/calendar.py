@@ -18,8 +18,8 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
+from ldfi.errors import InvalidCalendar
 from ldfi.experiments.domain.campaign.local_time import DAY, change, earliest, latest, wall, zone
-from ldfi.experiments.errors import InvalidCalendar
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 FOREVER = 253_370_764_800.0

@@ -29,7 +29,7 @@ from ldfi.experiments.domain.campaign.lesson import (
     suspects_of,
 )
 from ldfi.experiments.domain.campaign.recording import proved
-from ldfi.experiments.domain.campaign.run import Runs, runs_of
+from ldfi.experiments.domain.campaign.run import runs_of
 from ldfi.experiments.domain.campaign.trials import Trial, Trials
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose, killed_by
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
@@ -40,8 +40,9 @@ from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.domain.traffic.shares import share_of
-from ldfi.kinds import FaultKind, late
+from ldfi.fit.protocol.kinds import FaultKind, late
 from ldfi.lineage.parts import COMMON
+from ldfi.lineage.run import Runs
 
 CampaignState = Literal["scheduled", "running", "paused", "finished", "stopped"]
 Gate = Callable[[str, Exploration], str | None]

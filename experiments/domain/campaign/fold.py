@@ -19,11 +19,11 @@ from ldfi.experiments.domain.campaign.unproven import Unproven, token
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.injectors import NO_CONTEXT, lacking, to_install
 from ldfi.experiments.domain.traffic.patterns import matching
-from ldfi.fit.context import room
-from ldfi.kinds import FaultKind
+from ldfi.fit.protocol.context import room
+from ldfi.fit.protocol.faults import DOWN
+from ldfi.fit.protocol.kinds import FaultKind
 from ldfi.solver import Explorer
 
-DOWN = "down@"
 SPELT_OUT = 4
 """A domain of fewer points than this is never tried point by point as well: it is the same."""
 

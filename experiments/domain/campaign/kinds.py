@@ -13,8 +13,8 @@ from functools import lru_cache
 from itertools import pairwise
 
 from ldfi.experiments.domain.campaign.lesson import Lesson
-from ldfi.fit.native import gone, native
-from ldfi.kinds import KINDS, FaultKind, alike_of, late, outlasted
+from ldfi.fit.protocol.kinds import KINDS, FaultKind, alike_of, late, outlasted
+from ldfi.fit.protocol.native import gone, native
 
 
 @lru_cache(maxsize=65536)

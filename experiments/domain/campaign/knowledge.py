@@ -12,14 +12,14 @@ from typing import Any
 
 from ldfi.experiments.domain.campaign.doubt import agreed, borne_out, together
 from ldfi.experiments.domain.campaign.filing import Filing
-from ldfi.experiments.domain.campaign.fold import DOWN, NO_TIMEOUT, Fold
+from ldfi.experiments.domain.campaign.fold import NO_TIMEOUT, Fold
 from ldfi.experiments.domain.campaign.grounds import Grounds, grounds
 from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
 from ldfi.experiments.domain.campaign.surroundings import Surroundings, surroundings
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.injectors import Injectors
-from ldfi.fit.faults import Fault
+from ldfi.fit.protocol.faults import DOWN, Fault
 from ldfi.solver import Judgement, OutOfTime, Statement
 
 OPEN_SHOWN = 9_999

@@ -11,7 +11,7 @@ from math import floor
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from ldfi.experiments.errors import InvalidCalendar
+from ldfi.errors import InvalidCalendar
 
 DAY = 86_400
 _FILES: Final = frozenset({"localtime", "posixrules", "Factory"})

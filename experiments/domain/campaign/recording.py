@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from ldfi.checker.record import Arms, Rested, RunRecord
+from ldfi.checker.statistics import JudgingRule
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.slots import slot_of
-from ldfi.proof.record import Arms, Rested, RunRecord
-from ldfi.proof.statistics import JudgingRule
 
 GONE: Final = "whoever ran it was gone"
 

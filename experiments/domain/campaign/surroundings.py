@@ -18,7 +18,7 @@ from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.domain.traffic.shown import shown
 from ldfi.experiments.domain.traffic.topology import Topology
-from ldfi.kinds import FaultKind
+from ldfi.fit.protocol.kinds import FaultKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ldfi.experiments.domain.campaign.exploration import Exploration
-from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.judgement import INTERFERENCE
 from ldfi.experiments.domain.judging.killed import KILLED
-from ldfi.fit.native import gone
-from ldfi.kinds import KINDS
+from ldfi.fit.protocol.faults import DOWN
+from ldfi.fit.protocol.kinds import KINDS
+from ldfi.fit.protocol.native import gone
 
 NOT_ALL_FIRED = "not all of its faults fired"
 SILENT_DEVICES = "devices never reported"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ldfi.errors import InvalidMaintenance
 from ldfi.experiments.domain.traffic.patterns import matching, names_of
-from ldfi.experiments.errors import InvalidMaintenance
 
 EVERYTHING = "everything"
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ldfi.experiments.domain.settings import Settings
-from ldfi.kinds import FaultKind, longest
+from ldfi.fit.protocol.kinds import FaultKind, longest
 
 RENEWED: Final = 1 / 3
 """The part of a lease after which it is put on record anew."""

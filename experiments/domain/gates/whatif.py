@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.traffic.patterns import matching
-from ldfi.fit.points import Point
+from ldfi.fit.protocol.faults import DOWN
+from ldfi.fit.protocol.points import Point
 from ldfi.solver import Judgement
 
 

@@ -28,7 +28,7 @@ from typing import Final, Literal
 from ldfi.experiments.domain.judging.shared_work import SharedWork
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.spells import Spell
-from ldfi.fit.points import Point
+from ldfi.fit.protocol.points import Point
 
 Spread = Literal["", "turned away", "in vain"]
 """How a harm reached bystanders: requests did not reach the point any more, as when a circuit

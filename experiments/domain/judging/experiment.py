@@ -31,6 +31,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from ldfi.checker.record import BothReports, Overruled
 from ldfi.experiments.domain.judging import seldom, slots
 from ldfi.experiments.domain.judging.admission import Stages, first, following
 from ldfi.experiments.domain.judging.bystanders import Bystanders
@@ -56,12 +57,11 @@ from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.cut import cut
 from ldfi.experiments.domain.traffic.frequency import Frequency
 from ldfi.experiments.domain.traffic.observation import Observation
-from ldfi.fit.context import Arm
-from ldfi.fit.faults import Fault
-from ldfi.fit.predicate import Predicate
+from ldfi.fit.protocol.context import Arm
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.predicate import Predicate
 from ldfi.lineage.asked import as_asked
 from ldfi.lineage.killed import Death, deaths
-from ldfi.proof.record import BothReports, Overruled
 
 ExperimentState = Literal[
     "proposed", "waiting", "armed", "observing", "settling", "decided", "aborted"

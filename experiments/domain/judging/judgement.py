@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from ldfi.checker.record import Overruled
 from ldfi.experiments.domain.judging.verdict import Verdict
-from ldfi.proof.record import Overruled
 
 INTERFERENCE: Final = (
     "interference, since others failed and treated devices are not shown to have failed more than "

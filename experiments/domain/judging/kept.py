@@ -15,8 +15,9 @@ from ldfi.lineage.digest import digest
 @dataclass(slots=True)
 class Kept:
     """``looks``: what somebody else has counted, look by look. Of each request in which a fault
-    fired, or would have: when it began, how it went, as one letter (:mod:`ldfi.proof.statistics`),
-    and the hash of its trace. The traces themselves go as they always did."""
+    fired, or would have: when it began, how it went, as one letter
+    (:mod:`ldfi.checker.statistics`), and the hash of its trace. The traces themselves go as they
+    always did."""
 
     looks: list[Counts] = field(default_factory=list)
     _requests: dict[str, tuple[int, str, str]] = field(default_factory=dict)

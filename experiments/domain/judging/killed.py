@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from ldfi.fit.mark import Mark
+from ldfi.fit.protocol.mark import Mark
 from ldfi.lineage.killed import Death
 
 KILLED: Final = "killed the process"

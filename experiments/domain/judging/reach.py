@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from ldfi.experiments.domain.judging.comparison import differ
-from ldfi.fit.context import Arm
+from ldfi.fit.protocol.context import Arm
 
 LEVEL: Final = 0.01
 """How seldom equal shares may be taken for different ones: there are four comparisons, of which

@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from ldfi.checker.record import BothReports, Reports
 from ldfi.experiments.domain.judging.comparison import differ, more
 from ldfi.experiments.domain.judging.ordered import Ordered
 from ldfi.experiments.domain.judging.reach import Reach
 from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.domain.settings import Settings
-from ldfi.fit.context import Arm
-from ldfi.proof.record import BothReports, Reports
+from ldfi.fit.protocol.context import Arm
 
 HIDING: Final = 0.025
 """How seldom an inconclusive verdict may be put down to silence that came by chance."""

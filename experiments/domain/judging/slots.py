@@ -14,8 +14,8 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from ldfi.checker.record import ProofSlot
 from ldfi.experiments.domain.settings import Settings
-from ldfi.proof.record import ProofSlot
 
 SLOT: Final = 0.05
 """One over the evidence that either slot needs by itself."""

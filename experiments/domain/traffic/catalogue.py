@@ -43,8 +43,7 @@ from ldfi.experiments.domain.traffic.known_class import (
     tell_apart,
 )
 from ldfi.experiments.domain.traffic.observation import Observation
-from ldfi.experiments.domain.traffic.placing import Placing
-from ldfi.fit.features import Features
+from ldfi.fit.protocol.features import Features
 from ldfi.lineage.classes import (
     Entry,
     RequestClass,
@@ -55,6 +54,7 @@ from ldfi.lineage.classes import (
 )
 from ldfi.lineage.drift import JUDGED, SETTLED
 from ldfi.lineage.lineage import Lineage
+from ldfi.lineage.placing import Placing
 
 __all__ = [
     "DAY",

@@ -21,12 +21,12 @@ from ldfi.experiments.domain.traffic.returns import Returns
 from ldfi.experiments.domain.traffic.spells import Spells
 from ldfi.experiments.domain.traffic.suspected import Suspected
 from ldfi.experiments.domain.traffic.topology import Topology
-from ldfi.experiments.domain.traffic.unseen import NOTHING, Unseen
 from ldfi.lineage.blame import FailureRecord
 from ldfi.lineage.classes import CONSISTENT
 from ldfi.lineage.evidence import in_order
 from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.shapes import Shape
+from ldfi.lineage.unseen import NOTHING, Unseen
 
 Faults = frozenset[str]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from ldfi.experiments.domain.traffic.known_class import KnownClass
 from ldfi.experiments.domain.traffic.topology import Topology
-from ldfi.fit.features import Features
-from ldfi.fit.predicate import Predicate
+from ldfi.fit.protocol.features import Features
+from ldfi.fit.protocol.predicate import Predicate
 from ldfi.lineage.classes import RequestClass
 from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.shapes import Shapes

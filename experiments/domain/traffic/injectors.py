@@ -28,8 +28,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from ldfi.experiments.domain.traffic.patterns import matching
-from ldfi.fit.points import Point
-from ldfi.fit.reach import LIBRARY, InjectorReport, PointPattern
+from ldfi.fit.protocol.points import Point
+from ldfi.fit.protocol.reach import LIBRARY, InjectorReport, PointPattern
 
 HEARD: Final = 86_400.0
 """Seconds without a report after which a pattern is forgotten."""

@@ -15,7 +15,7 @@ from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.interned import Interned
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.topology import Topology
-from ldfi.fit.predicate import Condition, Predicate
+from ldfi.fit.protocol.predicate import Condition, Predicate
 from ldfi.lineage.classes import CONSISTENT, RequestClass, left_out, why_unfit
 from ldfi.lineage.drift import Reliance, Watch
 from ldfi.lineage.varieties import Variety, varieties

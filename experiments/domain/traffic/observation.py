@@ -26,7 +26,7 @@ class Outcome:
 
     ``duration`` is in seconds, as the user waited. ``degraded``: accepted, but something was
     missing from it; never beside a failure. ``mark``: the bits of the device by which edges draw
-    (:mod:`ldfi.fit.allocation`); None where nobody says.
+    (:mod:`ldfi.fit.protocol.allocation`); None where nobody says.
     """
 
     trace_id: str

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import translate
 from functools import lru_cache
 
-from ldfi.fit.points import Point
+from ldfi.fit.protocol.points import Point
 
 _SPECIAL = re.compile(r"[?\[]")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
-from ldfi.fit.points import Point
+from ldfi.fit.protocol.points import Point
 from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.renaming import renamed
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from ldfi.fit.native import native
-from ldfi.kinds import KINDS, FaultKind, kind_of
+from ldfi.fit.protocol.kinds import KINDS, FaultKind, kind_of
+from ldfi.fit.protocol.native import native
 
 
 def shown(failures: Iterable[frozenset[str]]) -> dict[str, tuple[FaultKind, ...]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ldfi.experiments.domain.traffic.interned import Interned, names_at
-from ldfi.fit.points import Point
+from ldfi.fit.protocol.points import Point
 from ldfi.lineage.lineage import Lineage
 
 REMEMBERED = 2_000

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Final, Literal, NamedTuple
 
-from ldfi.fit.points import Point
+from ldfi.fit.protocol.points import Point
 from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.tree import Call, Tree
 

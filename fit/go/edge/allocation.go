@@ -29,7 +29,7 @@ func digest(text string, size int) []byte {
 }
 
 // A claim is the devices of one experiment. Each device has a place among 2⁶⁰, by strongly universal hashing
-// with factors drawn from the salt (fit/allocation.py); the arms grow from opposite ends, so that a wider
+// with factors drawn from the salt (fit/protocol/allocation.py); the arms grow from opposite ends, so that a wider
 // share moves no device from one arm to the other.
 type claim struct {
 	factor, summand uint64

@@ -9,7 +9,7 @@ import (
 
 const longestAgent = 512 // characters; whatever follows is a stranger's text
 
-// devices is the table of fit/device_type.py.
+// devices is the table of fit/protocol/device_type.py.
 var devices = []struct {
 	kind  string
 	words *regexp.Regexp

@@ -9,7 +9,7 @@
 //	http.ListenAndServe(":8080", front.Handler(otelhttp.NewHandler(injector.Handler(mux), "server")))
 //
 // It stands outside the tracing, or the sampling decision comes before the stamp. What it does is specified in
-// docs/edge.md and held against fit/vectors/edge.json.
+// docs/edge.md and held against fit/protocol/vectors/edge.json.
 package edge
 
 import (

@@ -25,7 +25,7 @@ type arrived struct {
 	headers             iter.Seq2[string, string]
 }
 
-// features reads what is known of a request, as fit/features.py does of one whose body is not read: then a
+// features reads what is known of a request, as fit/protocol/features.py does of one whose body is not read: then a
 // body that may tell more is "unread". Wanted are features by headers, cookies and baggage.
 func (a arrived) features(wanted map[string]bool) features {
 	found := features{"method": strings.ToUpper(a.method), "path": fit.TemplatePath(cut(a.path, maxPath))}

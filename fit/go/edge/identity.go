@@ -28,7 +28,7 @@ const (
 
 var deviceSource = regexp.MustCompile("^(?:(header|cookie|baggage):([A-Za-z0-9!#$%&'*+.^_`|~-]{1,64})|address)$")
 
-// identity tells which device a request comes from, as fit/device.py does; held against fit/vectors/devices.json.
+// identity tells which device a request comes from, as fit/device.py does; held against fit/protocol/vectors/devices.json.
 type identity struct {
 	sources []source
 	trusted func(netip.Addr) bool // asked of no address, such as that of a Unix socket: whether everybody is

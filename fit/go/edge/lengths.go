@@ -22,7 +22,7 @@ var (
 type distribution func(share float64) float64
 
 // lengthsOf reads "2" (always that), "0.5..2" (any length between the two) or "p50=0.8..p99=3" (lognormal), as
-// ldfi/lengths.py does; nil for what is none of them.
+// fit/protocol/lengths.py does; nil for what is none of them.
 func lengthsOf(text string) distribution {
 	if found := oneForm.FindStringSubmatch(text); found != nil {
 		if length, _ := strconv.ParseFloat(found[1], 64); length >= shortest {

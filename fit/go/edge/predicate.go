@@ -2,7 +2,7 @@ package edge
 
 import "strings"
 
-// features are what is known of a request when it arrives, by name (fit/features.py).
+// features are what is known of a request when it arrives, by name (fit/protocol/features.py).
 type features map[string]string
 
 // A condition is met by requests that have a feature, with this value or any; or, negated, that have not.

@@ -22,7 +22,7 @@ type stamp struct {
 	lot        string
 }
 
-// sign writes a failure context, character by character as fit/context.py does. It returns an error for what
+// sign writes a failure context, character by character as fit/protocol/context.py does. It returns an error for what
 // would not be read back.
 func (s stamp) sign(keys *fit.Keys) (string, error) {
 	version, listed := s.notation()

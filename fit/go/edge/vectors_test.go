@@ -77,7 +77,7 @@ type (
 func vectors[Kind any](t testing.TB, file string) Kind {
 	t.Helper()
 	var all Kind
-	text, err := os.ReadFile(filepath.Join("..", "..", "vectors", file))
+	text, err := os.ReadFile(filepath.Join("..", "..", "protocol", "vectors", file))
 	if err == nil {
 		err = json.Unmarshal(text, &all)
 	}

@@ -1,4 +1,4 @@
-/** What the edge in Python does of the same: fit/vectors/edge.json and features.json. */
+/** What the edge in Python does of the same: fit/protocol/vectors/edge.json and features.json. */
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -19,7 +19,7 @@ import { leaseOf, MalformedRules } from '../rules.js'
 import { encode } from '../signing.js'
 
 function vectors(file) {
-  return JSON.parse(readFileSync(new URL(`../../vectors/${file}`, import.meta.url), 'utf8'))
+  return JSON.parse(readFileSync(new URL(`../../protocol/vectors/${file}`, import.meta.url), 'utf8'))
 }
 
 const edge = vectors('edge.json')

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 
 import { hostsOf, mayReach, passing } from '../hosts.js'
 
-const { cases } = JSON.parse(readFileSync(new URL('../../vectors/hosts.json', import.meta.url), 'utf8'))
+const { cases } = JSON.parse(readFileSync(new URL('../../protocol/vectors/hosts.json', import.meta.url), 'utf8'))
 
 test('hosts are those of the vectors', () => {
   process.removeAllListeners('warning') // of entries that cannot be read

@@ -9,7 +9,7 @@ import {
 } from '../points.js'
 
 function vectors(file) {
-  return JSON.parse(readFileSync(new URL(`../../vectors/${file}`, import.meta.url), 'utf8'))
+  return JSON.parse(readFileSync(new URL(`../../protocol/vectors/${file}`, import.meta.url), 'utf8'))
 }
 
 const contexts = vectors('contexts.json')

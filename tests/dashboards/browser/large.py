@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.world import World

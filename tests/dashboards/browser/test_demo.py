@@ -13,10 +13,10 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from ldfi.experiments.cli import demo
-from ldfi.experiments.cli.demo_worlds import STREAMING
-from ldfi.experiments.cli.ports import free_port
-from ldfi.experiments.cli.processes import Processes
+from ldfi.cli import demo
+from ldfi.cli.demo_worlds import STREAMING
+from ldfi.cli.ports import free_port
+from ldfi.cli.processes import Processes
 from tests.kit.browser import watching
 
 pytestmark = [pytest.mark.servers, pytest.mark.long]
@@ -54,7 +54,7 @@ def running(folder: Path) -> Iterator[Running]:
     serve = [
         sys.executable,
         "-m",
-        "ldfi.experiments.cli",
+        "ldfi.cli",
         "serve",
         "--port",
         url.rpartition(":")[2],

@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 from playwright.sync_api import Browser, expect
 
 from ldfi.dashboards.app import ROUTERS
-from ldfi.experiments.process.tokens import Role
+from ldfi.experiments.cluster.tokens import Role
 from tests.dashboards.browser.conftest import Site
 from tests.dashboards.browser.pages import FILES, NO_PAGES, OPEN, PAGES, Where
 from tests.kit import axe

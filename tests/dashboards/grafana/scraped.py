@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import yaml
 
-from ldfi.experiments.cli.ports import free_port
-from ldfi.experiments.cli.processes import Processes
+from ldfi.cli.ports import free_port
+from ldfi.cli.processes import Processes
 from soak.service import TOKENS, Service
 from soak.synthetic import CAMPAIGN
 from tests.deploy.programs import DEPLOY, prometheus

@@ -15,7 +15,7 @@ from fastapi import FastAPI
 
 from ldfi.experiments.api.idempotency import REPLAYED
 from ldfi.experiments.api.routes import MAX_BODY
-from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.scheduler.engine import Engine
 from tests.kit.service import GIVEN, bearer, client_of, problem, service
 
 VIEWER, OPERATOR, EDGE = (bearer(GIVEN[role]) for role in ("viewer", "operator", "edge"))

@@ -19,7 +19,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from ldfi.experiments.api.decoding import MAX_BODY
-from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.lineage.readers.compressed import zstd
 from tests.experiments.members import until
 from tests.kit.service import GIVEN, bearer, client_of, problem, service

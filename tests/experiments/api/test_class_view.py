@@ -5,7 +5,7 @@ from __future__ import annotations
 from ldfi.experiments.api.views import ClassView
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.injectors import Injectors
-from ldfi.fit.reach import InjectorReport
+from ldfi.fit.protocol.reach import InjectorReport
 from ldfi.testing.programs import Call, Step
 from tests.experiments.simulated import Application, a_class, serving
 

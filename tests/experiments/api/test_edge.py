@@ -14,8 +14,8 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from ldfi.experiments.api import edge
-from ldfi.experiments.control.fleet import MOST
-from ldfi.experiments.control.rules_board import RulesBoard
+from ldfi.experiments.scheduler.fleet import MOST
+from ldfi.experiments.scheduler.rules_board import RulesBoard
 from tests.kit.service import client_of, service
 
 

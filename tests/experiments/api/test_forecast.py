@@ -9,8 +9,8 @@ import httpx
 from fastapi import FastAPI
 from rich.console import Console
 
-from ldfi.experiments.cli.campaign_view import forecast_shown
-from ldfi.experiments.control.engine import Engine
+from ldfi.cli.campaign_view import forecast_shown
+from ldfi.experiments.scheduler.engine import Engine
 from tests.experiments.domain.traffic.test_catalogue import request
 from tests.kit.service import problem
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from ldfi.errors import Conflict
 from ldfi.experiments.api.front_door import FrontDoor, front_doors
-from ldfi.experiments.errors import Conflict
 
 CLIENTS = 40
 

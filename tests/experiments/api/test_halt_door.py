@@ -22,14 +22,14 @@ from fastapi import FastAPI
 from sqlalchemy import select
 
 from ldfi.experiments.api.halt_door import ROOM, HaltConnection, HaltDoor
-from ldfi.experiments.process.relay import EdgeRelay
-from ldfi.experiments.process.tokens import Tokens
+from ldfi.experiments.cluster.relay import EdgeRelay
+from ldfi.experiments.cluster.tokens import Tokens
 from ldfi.experiments.store import switches
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import AuditRow
-from ldfi.fit.faults import Fault
-from ldfi.fit.predicate import Predicate
-from ldfi.fit.rules import Rule
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.predicate import Predicate
+from ldfi.fit.protocol.rules import Rule
 from tests.experiments.members import until
 from tests.kit.cli import ldfi
 from tests.kit.service import GIVEN, bearer, problem, service
@@ -275,7 +275,7 @@ def running_service(home: Path, descriptors: int) -> Iterator[tuple[str, str]]:
         each.close()
     variables = {name: value for name, value in os.environ.items() if "LDFI" not in name}
     process = subprocess.Popen(
-        [sys.executable, "-m", "ldfi.experiments.cli", "serve"],
+        [sys.executable, "-m", "ldfi.cli", "serve"],
         cwd=home,
         env={
             **variables,

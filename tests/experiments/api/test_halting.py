@@ -13,9 +13,9 @@ from fastapi import FastAPI
 from sqlalchemy import text
 
 from ldfi.experiments.api.halt_door import ROOM
-from ldfi.fit.faults import Fault
-from ldfi.fit.predicate import Predicate
-from ldfi.fit.rules import Rule
+from ldfi.fit.protocol.faults import Fault
+from ldfi.fit.protocol.predicate import Predicate
+from ldfi.fit.protocol.rules import Rule
 from tests.kit.cli import ldfi
 from tests.kit.service import GIVEN, bearer, client_of, service
 

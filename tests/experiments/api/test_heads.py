@@ -10,17 +10,17 @@ from typing import Any
 import httpx
 import pytest
 
-from ldfi.experiments.cli.serving import service_of
-from ldfi.experiments.errors import InvalidConfig
-from ldfi.experiments.process.config import Config
+from ldfi.checker.__main__ import BORNE_OUT, FALSE, main
+from ldfi.checker.head import Head, SigningKey
+from ldfi.cli.serving import service_of
+from ldfi.errors import InvalidConfig
+from ldfi.experiments.cluster.config import Config
 from ldfi.experiments.store import Database, campaigns, chain, experiments
 from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.schema import CampaignRow
-from ldfi.proof.__main__ import BORNE_OUT, FALSE, main
-from ldfi.proof.head import Head, SigningKey
+from tests.checker.chain import key_pem, trusted
 from tests.experiments.store.test_arming import WIDE, a_campaign, an_order, try_arming
 from tests.kit.service import GIVEN, client_of, problem, service
-from tests.proof.chain import key_pem, trusted
 
 KEY = SigningKey(key_pem())
 CLASS = "GET /"

@@ -10,9 +10,9 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from sqlalchemy import select, update
 from starlette.responses import StreamingResponse
 
+from ldfi.errors import Conflict
 from ldfi.experiments.api.auth import Operator
 from ldfi.experiments.api.idempotency import FORGET_EVERY, REPLAYED, IdempotentRoute
-from ldfi.experiments.errors import Conflict
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.idempotency import ABANDONED, KEPT
 from ldfi.experiments.store.schema import AuditRow, IdempotencyRow

@@ -14,10 +14,10 @@ import pytest
 from sqlalchemy import select
 
 from ldfi.experiments.api import events
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import namespaces
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import Base, ExperimentRow, FindingRow, ReplayRow

@@ -14,8 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import text as sql
 
 from ldfi.experiments.api import metrics
+from ldfi.experiments.cluster.measured import IN_WORKER
 from ldfi.experiments.domain.settings import Limits
-from ldfi.experiments.process.measured import IN_WORKER
 from ldfi.experiments.store import measured, tallies
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import (

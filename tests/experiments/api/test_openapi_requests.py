@@ -21,8 +21,8 @@ from schemathesis.config import SchemathesisConfig
 
 from ldfi.experiments.api import events, problems
 from ldfi.testing.serving import served
-from tests.experiments.scenarios.replayed import TRACE, replayed
 from tests.kit.service import GIVEN, Unlimited, bearer, live_through, service
+from tests.scenarios.replayed import TRACE, replayed
 
 pytestmark = pytest.mark.long
 

@@ -15,7 +15,7 @@ from sqlalchemy.exc import InternalError, OperationalError
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
-from ldfi.experiments import errors
+from ldfi import errors
 from ldfi.experiments.api import problems
 from ldfi.experiments.api.problems import KINDS, Problem
 from ldfi.experiments.store.database import Database

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from ldfi.experiments.process.tokens import ROLES
+from ldfi.experiments.cluster.tokens import ROLES
 from ldfi.experiments.store import tokens
 from ldfi.experiments.store.database import Database
 from tests.kit.service import GIVEN, problem

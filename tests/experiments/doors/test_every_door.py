@@ -3,7 +3,7 @@
 What is right for a door is changed, cut and put together anew, and sent: to the real service as a
 process, through the edge, through the workers behind Kafka. The API's own operations, as its
 document has them, are fuzzed in ``tests/experiments/api/test_openapi_requests.py``, files of YAML
-by drawn shapes in ``tests/experiments/scenarios/test_document.py``.
+by drawn shapes in ``tests/scenarios/test_document.py``.
 
 In CI a second or two for each door, alike each time. ``FUZZ_DOORS=100`` makes it a hundred seconds,
 others each time.
@@ -34,9 +34,9 @@ import typer
 import yaml
 
 from ldfi import fit
-from ldfi.experiments.cli.ports import free_port
-from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.errors import Invalid
+from ldfi.cli.ports import free_port
+from ldfi.errors import Invalid
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.streams.intake import Intake
 from ldfi.experiments.streams.memory import MemoryStream
@@ -44,17 +44,17 @@ from ldfi.experiments.streams.partition import Patience
 from ldfi.experiments.streams.stream import Topics
 from ldfi.experiments.streams.worker import Worker
 from ldfi.fit import baggage
-from ldfi.fit.context import decode, encode
-from ldfi.fit.errors import ContextError
-from ldfi.fit.faults import Fault
+from ldfi.fit.protocol.context import decode, encode
+from ldfi.fit.protocol.errors import ContextError
+from ldfi.fit.protocol.faults import Fault
 from ldfi.fit.runtime import Runtime, activate
 from soak.service import TOKENS, Service
 from tests.experiments.doors.mutations import mutated
-from tests.experiments.scenarios.test_document import HOSTILE, READERS
 from tests.experiments.streams.test_wire import RECORDED
 from tests.fit.applications import KEYS
 from tests.fit.edges import Held, a_rule
 from tests.kit.streams import request
+from tests.scenarios.test_document import HOSTILE, READERS
 
 pytestmark = [
     pytest.mark.long,

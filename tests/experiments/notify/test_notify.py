@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ldfi.experiments.errors import InvalidTarget, NotDelivered
+from ldfi.errors import InvalidTarget, NotDelivered
 from ldfi.experiments.notify import delivery
 from ldfi.experiments.notify.delivery import ATTEMPTS, deliver
 from ldfi.experiments.notify.notification import Notification

@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
+from ldfi.checker.document import EvidenceFile
+from ldfi.checker.head import Head, SigningKey
+from ldfi.checker.record import RunRecord
+from ldfi.checker.verify import Against, Examined, verify
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.store import campaigns, chain
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.evidence_file import evidence_file
-from ldfi.proof.document import EvidenceFile
-from ldfi.proof.head import Head, SigningKey
-from ldfi.proof.record import RunRecord
-from ldfi.proof.verify import Against, Examined, verify
 from ldfi.testing.world import World
-from tests.proof.chain import key_pem, trusted
+from tests.checker.chain import key_pem, trusted
 
 KEY = SigningKey(key_pem())
 

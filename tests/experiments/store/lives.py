@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ldfi.experiments.control.engine import Engine
+from ldfi.checker.head import SigningKey
 from ldfi.experiments.domain.campaign.campaign import Campaign
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database
-from ldfi.proof.head import SigningKey
 from ldfi.testing.world import QUICK, World
 from tests.experiments.drawn import drawing
 

@@ -24,7 +24,7 @@ from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.measured import of_database
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow
 from ldfi.experiments.telemetry import clock
-from ldfi.fit.faults import Fault
+from ldfi.fit.protocol.faults import Fault
 from tests.experiments.simulated import BOOT
 
 NOW = 1_000_000.0

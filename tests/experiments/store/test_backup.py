@@ -13,8 +13,8 @@ from sqlalchemy import select
 from sqlalchemy.engine import make_url
 
 from deploy.stack import postgresql
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.judging.experiment import ACTIVE
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from ldfi.testing.world import QUICK, World

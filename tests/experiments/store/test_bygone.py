@@ -6,9 +6,9 @@ import pytest
 from alembic import command
 from sqlalchemy import func, select, update
 
-from ldfi.experiments.control.folding import fold, foreseen
+from ldfi.errors import NotFound
 from ldfi.experiments.domain.campaign.campaign import Campaign
-from ldfi.experiments.errors import NotFound
+from ldfi.experiments.scheduler.folding import fold, foreseen
 from ldfi.experiments.store import (
     Database,
     bygone,
@@ -22,7 +22,7 @@ from ldfi.experiments.store.evidence_file import version_of
 from ldfi.experiments.store.findings import shown_by
 from ldfi.experiments.store.schema import ExperimentRow, PrunedTallyRow, RunRow, TallyRow
 from ldfi.testing.world import QUICK, World
-from tests.experiments.control.test_folding import told
+from tests.experiments.scheduler.test_folding import told
 from tests.experiments.store.evidence import KEY, checked, file_of
 from tests.experiments.store.lives import Again
 from tests.experiments.store.test_checkpoints import in_its_third_run

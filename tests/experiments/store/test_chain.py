@@ -9,24 +9,24 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, select
 
+from ldfi.checker import merkle
+from ldfi.checker.canonical import canonical, read
+from ldfi.checker.document import EvidenceFile
+from ldfi.checker.head import Head, SigningKey, counts_root
+from ldfi.checker.record import RunRecord
+from ldfi.checker.verify import Against, verify
+from ldfi.errors import Conflict
 from ldfi.experiments.domain.campaign.campaign import Campaign
-from ldfi.experiments.errors import Conflict
 from ldfi.experiments.store import Database, chain, chain_check, experiments
 from ldfi.experiments.store.arming import Armed
 from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.evidence_file import evidence_file, version_of
 from ldfi.experiments.store.schema import CountNodeRow, ExperimentRow, HeadRow, RunCountRow, RunRow
-from ldfi.proof import merkle
-from ldfi.proof.canonical import canonical, read
-from ldfi.proof.document import EvidenceFile
-from ldfi.proof.head import Head, SigningKey, counts_root
-from ldfi.proof.record import RunRecord
-from ldfi.proof.verify import Against, verify
 from ldfi.testing.world import PROGRAM, QUICK, World
+from tests.checker.chain import chain as made_of
+from tests.checker.chain import key_pem, trusted
 from tests.experiments.store.evidence import KEY, append, checked, file_of
 from tests.experiments.store.test_arming import NOW, WIDE, a_campaign, an_order, end, try_arming
-from tests.proof.chain import chain as made_of
-from tests.proof.chain import key_pem, trusted
 
 
 @pytest.fixture(scope="module")

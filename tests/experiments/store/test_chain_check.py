@@ -11,9 +11,15 @@ import pytest
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.control.engine import Engine
+from ldfi.checker import merkle
+from ldfi.checker.__main__ import BORNE_OUT, exit_code
+from ldfi.checker.document import EvidenceFile
+from ldfi.checker.errors import Unreadable
+from ldfi.checker.head import Head, SigningKey
+from ldfi.checker.verify import Against, verify
+from ldfi.errors import Conflict
 from ldfi.experiments.domain.campaign.campaign import Campaign
-from ldfi.experiments.errors import Conflict
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database, campaigns, chain, chain_check, run_counts
 from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.evidence_file import evidence_file
@@ -27,16 +33,10 @@ from ldfi.experiments.store.schema import (
     RunCountRow,
     RunRow,
 )
-from ldfi.proof import merkle
-from ldfi.proof.__main__ import BORNE_OUT, exit_code
-from ldfi.proof.document import EvidenceFile
-from ldfi.proof.errors import Unreadable
-from ldfi.proof.head import Head, SigningKey
-from ldfi.proof.verify import Against, verify
 from ldfi.testing.world import QUICK, World
+from tests.checker.chain import key_pem, trusted
 from tests.experiments.store.evidence import KEY
 from tests.experiments.store.lives import Again
-from tests.proof.chain import key_pem, trusted
 
 Rewriting = Callable[[Session], None]
 ON_SQLITE = pytest.mark.parametrize("again", ["sqlite"], indirect=True)

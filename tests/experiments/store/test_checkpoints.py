@@ -10,23 +10,23 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.control.folding import fold, foreseen
+from ldfi.checker import merkle
+from ldfi.checker.checkpoint import Checkpoint, remains_root
+from ldfi.checker.document import EvidenceFile
+from ldfi.checker.head import Head, SigningKey
+from ldfi.checker.verify import Against, verify
+from ldfi.errors import Conflict
 from ldfi.experiments.domain.campaign.calendar import Schedule
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
-from ldfi.experiments.errors import Conflict
+from ldfi.experiments.scheduler.engine import Engine
+from ldfi.experiments.scheduler.folding import fold, foreseen
 from ldfi.experiments.store import Database, chain, checkpoints
 from ldfi.experiments.store.retention import Pruned
 from ldfi.experiments.store.schema import CheckpointRow, RemainsRow, RunRow
-from ldfi.proof import merkle
-from ldfi.proof.checkpoint import Checkpoint, remains_root
-from ldfi.proof.document import EvidenceFile
-from ldfi.proof.head import Head, SigningKey
-from ldfi.proof.verify import Against, verify
 from ldfi.testing.world import QUICK, World
+from tests.checker.chain import key_pem, trusted
 from tests.experiments.store.evidence import KEY, checked, file_of
 from tests.experiments.store.lives import Again
-from tests.proof.chain import key_pem, trusted
 
 OTHER_KEY = SigningKey(key_pem())
 SMALL = 2

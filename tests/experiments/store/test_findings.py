@@ -13,11 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
+from ldfi.errors import Conflict, NotFound
 from ldfi.experiments.domain.campaign.exploration import FindingChange, FindingNews
-from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.errors import Conflict, NotFound
 from ldfi.experiments.store import findings
 from ldfi.experiments.store.arming import new_row
 from ldfi.experiments.store.database import Database
@@ -28,7 +27,8 @@ from ldfi.experiments.store.schema import (
     NotificationRow,
     finding_id,
 )
-from tests.experiments.repairs.runs import call, runs
+from ldfi.lineage.run import Runs
+from tests.analysis.repairs.runs import call, runs
 from tests.experiments.simulated import BOOT
 
 FAULTS = frozenset({"error@b", "error@a"})

@@ -6,8 +6,8 @@ import pytest
 from alembic import command
 from sqlalchemy import inspect, select
 
+from ldfi.errors import Conflict, Invalid
 from ldfi.experiments.domain.settings import Limits
-from ldfi.experiments.errors import Conflict, Invalid
 from ldfi.experiments.store import namespaces, revisions, switches, tokens
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.namespaces import check_name, put

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event, select
 
+from ldfi.checker import merkle
 from ldfi.experiments.api.pagination import page
 from ldfi.experiments.api.was_it_us import armed
 from ldfi.experiments.domain.campaign.balance import Balance
@@ -19,9 +20,8 @@ from ldfi.experiments.store import Database, balances, experiments, findings, me
 from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.evidence_file import evidence_file
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
-from ldfi.proof import merkle
+from tests.checker.chain import chain as made_of
 from tests.experiments.store.evidence import append
-from tests.proof.chain import chain as made_of
 
 
 @pytest.fixture

@@ -17,10 +17,10 @@ from sqlalchemy import create_engine, delete, func, select
 from sqlalchemy.exc import DBAPIError
 from typer.testing import CliRunner
 
-from ldfi.experiments.cli.main import app
-from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.control.evidence import knowledge_of
-from ldfi.experiments.errors import Invalid
+from ldfi.cli.main import app
+from ldfi.errors import Invalid
+from ldfi.experiments.scheduler.engine import Engine
+from ldfi.experiments.scheduler.evidence import knowledge_of
 from ldfi.experiments.store import (
     experiments,
     notifications,

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from ldfi.experiments.control import engine as engine_module
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.traffic.observation import Outcome
+from ldfi.experiments.scheduler import engine as engine_module
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import audit, classes
 from ldfi.experiments.store.database import Database, unless_unwritable
 from ldfi.experiments.telemetry.instruments import RECORDS_DROPPED

@@ -12,7 +12,7 @@ import pytest
 
 from deploy.stack import kafka
 from deploy.stack.missing import Missing
-from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.streams.intake import Intake
 from ldfi.experiments.streams.kafka import KafkaStream

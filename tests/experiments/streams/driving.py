@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.streams.intake import Intake
 from ldfi.experiments.streams.partition import Patience
 from ldfi.experiments.streams.stream import Consumer, Message

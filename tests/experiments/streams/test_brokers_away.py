@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from deploy.stack.kafka import Broker
-from ldfi.experiments.errors import StreamError
+from ldfi.errors import StreamError
 from ldfi.experiments.streams import kafka
 from ldfi.experiments.streams.stream import Topics
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ldfi.experiments.errors import Deposed, StreamError
+from ldfi.errors import Deposed, StreamError
 from ldfi.experiments.store import audit, leaders
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.streams.events import Events

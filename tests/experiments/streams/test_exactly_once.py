@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import delete
 
-from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import AuditRow, ClassRow, PositionRow
 from ldfi.experiments.streams.intake import Intake

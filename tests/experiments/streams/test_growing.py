@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.experiments.errors import Conflict, StreamError
+from ldfi.errors import Conflict, StreamError
 from ldfi.experiments.streams.growing import Growth, TopicsSeen, grow, plan
 from ldfi.experiments.streams.stream import Topics
 

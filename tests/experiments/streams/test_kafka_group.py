@@ -14,10 +14,10 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from typer.testing import CliRunner
 
 from deploy.stack.kafka import Broker
-from ldfi.experiments.cli.main import app
-from ldfi.experiments.errors import StreamError
-from ldfi.experiments.process.config import Config
-from ldfi.experiments.process.connecting import stream_of
+from ldfi.cli.main import app
+from ldfi.errors import StreamError
+from ldfi.experiments.cluster.config import Config
+from ldfi.experiments.cluster.connecting import stream_of
 from ldfi.experiments.streams import kafka
 from ldfi.experiments.streams.kafka import KafkaStream
 from ldfi.experiments.streams.stream import Message, Topics

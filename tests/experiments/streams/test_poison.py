@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from ldfi.errors import UnreadableMessage
+from ldfi.experiments.cluster.ingest import Ingest
 from ldfi.experiments.domain.traffic.observation import Outcome
-from ldfi.experiments.errors import UnreadableMessage
-from ldfi.experiments.process.ingest import Ingest
 from ldfi.experiments.streams.memory import MemoryStream
 from ldfi.experiments.streams.stream import Message, Stream, Topics
 from ldfi.experiments.streams.wire import read_outcome, write_outcome

@@ -14,14 +14,14 @@ from fastapi import FastAPI
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from deploy.stack.kafka import Broker
-from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.streams.kafka import KafkaStream
 from ldfi.experiments.streams.memory import MemoryStream
 from ldfi.experiments.streams.stream import Stream, Topics
 from tests.experiments.members import Member, until
-from tests.experiments.scenarios.replayed import TRACE, replayed
 from tests.kit.service import GIVEN, bearer, client_of, problem, service
 from tests.kit.streams import request
+from tests.scenarios.replayed import TRACE, replayed
 
 PROTOBUF = {"content-type": "application/x-protobuf"}
 KEY = b"the same in every life"

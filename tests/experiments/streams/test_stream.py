@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import pytest
 
-from ldfi.experiments.errors import MessageTooLarge, StreamError
+from ldfi.errors import MessageTooLarge, StreamError
 from ldfi.experiments.streams.memory import MemoryStream
 from ldfi.experiments.streams.stream import Consumer, Message, Place, Stream, Topics
 

@@ -6,7 +6,7 @@ import json
 import time
 from pathlib import Path
 
-from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.streams.intake import Intake
 from ldfi.experiments.streams.memory import MemoryStream

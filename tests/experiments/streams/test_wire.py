@@ -5,10 +5,9 @@ from dataclasses import fields
 
 import pytest
 
+from ldfi.errors import UnreadableMessage
 from ldfi.experiments.domain.traffic.cut import CutRequest
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
-from ldfi.experiments.domain.traffic.sightings import Event
-from ldfi.experiments.errors import UnreadableMessage
 from ldfi.experiments.streams import wire
 from ldfi.experiments.streams.wire import (
     Halves,
@@ -29,11 +28,12 @@ from ldfi.experiments.streams.wire import (
     write_report,
     write_told,
 )
-from ldfi.fit.mark import Mark
+from ldfi.fit.protocol.mark import Mark
 from ldfi.lineage.killed import Death
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.operation import Operation
 from ldfi.lineage.readers.otlp import decode_protobuf
+from ldfi.lineage.sightings import Event
 from ldfi.lineage.span import Trace
 from ldfi.testing.spans import TRACE, lineage, span
 from tests.kit.streams import request

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deploy.stack.missing import Missing
-from ldfi.experiments.control.rules_board import FRESH_SECONDS, RulesBoard
 from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.scheduler.rules_board import FRESH_SECONDS, RulesBoard
 from ldfi.experiments.store import audit, switches
 from ldfi.experiments.telemetry.clock import SLEW, STEP, Clock
-from ldfi.fit.predicate import Predicate
-from ldfi.fit.rules import Rule
+from ldfi.fit.protocol.predicate import Predicate
+from ldfi.fit.protocol.rules import Rule
 from ldfi.testing.world import World
 from soak import faketime
 

@@ -19,8 +19,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from ldfi.experiments.cli.ports import free_port
-from ldfi.experiments.errors import InvalidGuardrail, PrometheusError
+from ldfi.cli.ports import free_port
+from ldfi.errors import InvalidGuardrail, PrometheusError
 from ldfi.experiments.telemetry.prometheus import Prometheus, check_guardrail
 from ldfi.testing.serving import served
 

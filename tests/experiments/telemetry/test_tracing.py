@@ -22,7 +22,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from ldfi.experiments.cli.ports import free_port
+from ldfi.cli.ports import free_port
 from ldfi.experiments.telemetry import tracing
 from ldfi.testing.world import QUICK, World
 from tests.deploy.sink import Sink, listening, until
@@ -38,7 +38,7 @@ def serving(folder: Path, port: str, **variables: str) -> Iterator[httpx.Client]
     environment |= {"LDFI_TOKENS": f"admin:{ADMIN}", "OTEL_BSP_SCHEDULE_DELAY": "100", **variables}
     words = ["serve", "--port", port, "--database", "x.sqlite3"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "ldfi.experiments.cli", *words],
+        [sys.executable, "-m", "ldfi.cli", *words],
         cwd=folder,
         env={**environment, "PYTHONPATH": str(Path.cwd()), "NO_PROXY": "127.0.0.1"},
     )

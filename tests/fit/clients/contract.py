@@ -21,8 +21,8 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from ldfi.fit.context import Arm, encode
-from ldfi.fit.faults import Fault
+from ldfi.fit.protocol.context import Arm, encode
+from ldfi.fit.protocol.faults import Fault
 from ldfi.lineage.lineage import Lineage, learn_in_full
 from ldfi.lineage.readers.otlp import decode_protobuf
 from ldfi.lineage.span import Trace

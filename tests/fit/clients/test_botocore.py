@@ -16,7 +16,7 @@ from opentelemetry.instrumentation.botocore import BotocoreInstrumentor
 
 from ldfi.fit.answers import answer_of, wire
 from ldfi.fit.clients import botocore as ours
-from ldfi.fit.native import native
+from ldfi.fit.protocol.native import native
 from tests.fit.clients.contract import Requests, holds, seen, unharmed
 from tests.fit.clients.dying import Behaviour, dying, hang, nobody, reset, says
 from tests.fit.clients.seen_of_kinds import BY_THEMSELVES

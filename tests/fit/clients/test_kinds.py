@@ -20,7 +20,7 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from ldfi.fit.answers import answer_of, wire
-from ldfi.kinds import KINDS, family, lengths
+from ldfi.fit.protocol.kinds import KINDS, family, lengths
 from tests.fit.clients import proofs
 from tests.fit.clients.callers import CALLERS, GRPC, PATIENCE, PIECE, REDIS, STREAMING, Sight, look
 from tests.fit.clients.contract import Requests

@@ -1,4 +1,4 @@
-// Command conformance lets `python -m ldfi.fit.conformance` ask this module, over the control protocol of
+// Command conformance lets `python -m ldfi.testing.conformance` ask this module, over the control protocol of
 // docs/conformance.md: as a library, or with --proxy as the reverse proxy; its edges are then proxies, too.
 package main
 

@@ -1,4 +1,4 @@
-// Package fittest signs failure contexts as the signer, fit/context.py, does, and records spans. It is
+// Package fittest signs failure contexts as the signer, fit/protocol/context.py, does, and records spans. It is
 // for the tests of this module.
 package fittest
 

@@ -51,7 +51,7 @@ test('libraries are called what the vectors say, once they are loaded', () => {
   for (const name of ['@grpc/grpc-js', 'ioredis', 'kafkajs', 'pg', 'redis']) require(name)
   mock.timers.tick(300_000)
   const held = said().at(-1).split(' ').filter((each) => each.includes('>library:'))
-  const { cases } = JSON.parse(readFileSync(new URL('../../../vectors/libraries.json', import.meta.url), 'utf8'))
+  const { cases } = JSON.parse(readFileSync(new URL('../../../protocol/vectors/libraries.json', import.meta.url), 'utf8'))
   const mine = cases.filter((each) => each.held && ['any', 'node'].includes(each.language))
   assert.deepEqual(held, mine.map((each) => `a_shop_x>library:${each.library}`).sort())
 })

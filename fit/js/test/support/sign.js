@@ -1,4 +1,4 @@
-/** What a signer does, for tests: the product's signer is fit/context.py. */
+/** What a signer does, for tests: the product's signer is fit/protocol/context.py. */
 
 import { createHmac } from 'node:crypto'
 

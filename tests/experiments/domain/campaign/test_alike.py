@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from ldfi.checker.solving import check, examine
 from ldfi.experiments.domain.campaign.kinds import Kinds
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
-from ldfi.kinds import alike_of
-from ldfi.solver.check import check, examine
+from ldfi.fit.protocol.kinds import alike_of
 from ldfi.testing.spans import lineage, span
 from tests.kit.observations import observation
 

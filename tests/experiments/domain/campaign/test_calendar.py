@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ldfi.errors import InvalidCalendar
 from ldfi.experiments.domain.campaign.calendar import DAYS, Blackout, Calendar, Schedule
 from ldfi.experiments.domain.campaign.local_time import change, wall, zone
-from ldfi.experiments.errors import InvalidCalendar
 
 MINUTE = 60
 DAY = 24 * 60 * MINUTE

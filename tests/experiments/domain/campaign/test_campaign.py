@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldfi.checker.solving import check
 from ldfi.experiments.domain.campaign.campaign import ENROLLED_AT_ONCE, Campaign
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.catalogue import ClassChange, KnownClass
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.lineage.span import Span
 from ldfi.solver import Explorer, OutOfTime
-from ldfi.solver.check import check
 from ldfi.testing.programs import ANSWERED, REFUSED, Call, Run, Step, faults_of, points_of
 from ldfi.testing.spans import span
 from tests.experiments.simulated import (

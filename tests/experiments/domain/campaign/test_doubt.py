@@ -9,6 +9,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldfi.checker.solving import check
 from ldfi.experiments.domain.campaign.doubt import agreed, borne_out
 from ldfi.experiments.domain.campaign.ending import TRIED_ONCE, ending_of
 from ldfi.experiments.domain.campaign.exploration import MAX_TRIES, Exploration, Plan
@@ -16,7 +17,6 @@ from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import RULES, Lesson
 from ldfi.experiments.domain.campaign.trials import Trials
 from ldfi.experiments.domain.settings import Settings
-from ldfi.solver.check import check
 from ldfi.testing.programs import Call, Step
 from tests.experiments.domain.campaign.test_exploration import Lab, harm
 from tests.experiments.simulated import Application, serving, traffic_of

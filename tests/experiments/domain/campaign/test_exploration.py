@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from ldfi.checker.solving import check
 from ldfi.experiments.domain.campaign.exploration import MAX_TRIES, RESTLESS, Exploration, Plan
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import INTERFERENCES, Lesson, lesson_of
@@ -21,9 +22,8 @@ from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.observation import Observation
-from ldfi.fit.context import Arm
+from ldfi.fit.protocol.context import Arm
 from ldfi.lineage.span import Span
-from ldfi.solver.check import check
 from ldfi.testing.programs import Call, Step, points_of
 from ldfi.testing.spans import span
 from tests.experiments.domain.campaign.test_campaign import shared_database

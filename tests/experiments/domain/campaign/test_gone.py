@@ -10,7 +10,7 @@ from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import NATURAL_EVIDENCE, Traffic
 from ldfi.experiments.domain.traffic.shown import shown_often
-from ldfi.fit.faults import Fault
+from ldfi.fit.protocol.faults import Fault
 from ldfi.testing.spans import lineage, span
 from tests.kit.observations import observation
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from ldfi.experiments.domain.campaign.kinds import Kinds
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.campaign.trials import Trial
-from ldfi.fit.native import native
-from ldfi.kinds import KINDS, LATE
+from ldfi.fit.protocol.kinds import KINDS, LATE
+from ldfi.fit.protocol.native import native
 from ldfi.lineage import evidence
 from ldfi.testing.programs import Run, points_of
 from ldfi.testing.spans import tree

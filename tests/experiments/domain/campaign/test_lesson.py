@@ -9,7 +9,7 @@ from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.observation import Observation
-from ldfi.fit.faults import Fault
+from ldfi.fit.protocol.faults import Fault
 from ldfi.testing.spans import lineage, span
 from tests.experiments.simulated import BOOT
 from tests.kit.observations import observation

@@ -16,8 +16,8 @@ from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import MAX_PATIENCE, Settings
 from ldfi.experiments.domain.traffic.observation import Observation
-from ldfi.fit.context import Arm
-from ldfi.fit.rules import MAX_PATIENCE_SECONDS
+from ldfi.fit.protocol.context import Arm
+from ldfi.fit.protocol.rules import MAX_PATIENCE_SECONDS
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.spans import lineage, span
 from tests.experiments.simulated import Application, explore_application, serving

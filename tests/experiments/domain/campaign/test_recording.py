@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldfi.checker.canonical import canonical, read
+from ldfi.checker.judged import wrong
+from ldfi.checker.record import RunRecord
 from ldfi.experiments.domain.campaign.lesson import lesson_of
 from ldfi.experiments.domain.campaign.recording import record_of
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
@@ -16,12 +19,9 @@ from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.judging.verdict import Counts
 from ldfi.experiments.domain.settings import PromqlOutcome, Settings
 from ldfi.experiments.domain.traffic.observation import Observation
-from ldfi.fit.faults import Fault
+from ldfi.fit.protocol.faults import Fault
 from ldfi.lineage.digest import digest
 from ldfi.lineage.span import Trace
-from ldfi.proof.canonical import canonical, read
-from ldfi.proof.judged import wrong
-from ldfi.proof.record import RunRecord
 from ldfi.testing.spans import span
 from tests.experiments.domain.judging.test_experiment import an_experiment, seen
 from tests.experiments.simulated import BOOT

@@ -7,13 +7,14 @@ import json
 import pytest
 
 from ldfi.experiments.domain.campaign.campaign import Campaign
-from ldfi.experiments.domain.campaign.run import MOST_CALLS, Run, Runs, run_of
+from ldfi.experiments.domain.campaign.run import run_of
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.store import experiments
 from ldfi.experiments.store.arming import new_row
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import ExperimentRow
+from ldfi.lineage.run import MOST_CALLS, Run, Runs
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.world import PROGRAM
 from tests.experiments.simulated import (

@@ -14,7 +14,7 @@ from ldfi.experiments.domain.gates.guards import GUARDS, Guard, Moment, objectio
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
-from ldfi.fit.faults import Fault
+from ldfi.fit.protocol.faults import Fault
 from tests.experiments.simulated import BOOT
 
 MOMENTS: tuple[Moment, ...] = ("campaign", "class", "arming", "armed")

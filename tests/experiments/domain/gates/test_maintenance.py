@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldfi.errors import InvalidMaintenance
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.traffic.patterns import matching, names_of
-from ldfi.experiments.errors import InvalidMaintenance
 
 RATINGS = "api>http:GET:ratings.internal:8443/titles/*"
 MARKS = "bookmarks>db:SELECT:recordsdb/marks"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.gates.waits import RENEWED, ServiceTimes, contradiction, fitted
 from ldfi.experiments.domain.settings import Settings
-from ldfi.kinds import UsualKind
+from ldfi.fit.protocol.kinds import UsualKind
 
 WAITS = st.builds(ServiceTimes, st.floats(3, 60), st.floats(0.1, 60), st.just(0.0) | st.just(1.0))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.experiments.control.evidence import knowledge_of
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.gates.whatif import what_if
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.scheduler.evidence import knowledge_of
 from ldfi.experiments.store.arming import new_row
 from ldfi.experiments.store.database import Database
 from ldfi.testing.programs import Call, Run, points_of

@@ -15,7 +15,7 @@ from ldfi.experiments.domain.judging.counted import CountedTests
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.verdict import Counts
 from ldfi.experiments.domain.settings import PromqlOutcome, Settings, Thresholds
-from ldfi.fit.faults import Fault
+from ldfi.fit.protocol.faults import Fault
 from tests.experiments.simulated import BOOT
 
 IMPOSSIBLE = 1e-300

@@ -18,8 +18,8 @@ from ldfi.experiments.domain.judging.experiment import Experiment, ExperimentSta
 from ldfi.experiments.domain.judging.verdict import Counts
 from ldfi.experiments.domain.settings import PromqlOutcome, Settings
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
-from ldfi.fit.context import Arm
-from ldfi.fit.faults import Fault
+from ldfi.fit.protocol.context import Arm
+from ldfi.fit.protocol.faults import Fault
 from ldfi.lineage.lineage import Lineage
 from ldfi.testing.spans import lineage, span
 from tests.experiments.simulated import BOOT

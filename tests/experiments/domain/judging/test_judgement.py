@@ -16,7 +16,7 @@ from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.judging.verdict import MIN_FAILURES, Verdict
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.spells import Spell
-from ldfi.fit.faults import Fault
+from ldfi.fit.protocol.faults import Fault
 from tests.experiments.domain.judging.test_experiment import FAULT, HOUR, seen, settled
 from tests.experiments.simulated import BOOT
 

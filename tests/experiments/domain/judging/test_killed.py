@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.judging.killed import AWAITED_SECONDS, LATER, Instances
-from ldfi.fit.mark import Mark
+from ldfi.fit.protocol.mark import Mark
 from ldfi.lineage.killed import Death, deaths
 from ldfi.lineage.span import Span
 from ldfi.testing.spans import span

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.judging.reach import LEVEL, Reach, Share
-from ldfi.fit.context import Arm
+from ldfi.fit.protocol.context import Arm
 
 Request = tuple[str, int, bool]
 

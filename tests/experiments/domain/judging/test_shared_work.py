@@ -12,7 +12,7 @@ from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.observation import Observation
-from ldfi.fit.faults import Fault
+from ldfi.fit.protocol.faults import Fault
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.span import Links, Span, Trace
 from ldfi.testing.spans import lineage, span

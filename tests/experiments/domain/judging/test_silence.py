@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldfi.checker.record import BothReports, Reports
+from ldfi.checker.statistics import heard_and_well
 from ldfi.experiments.domain.judging.comparison import more
 from ldfi.experiments.domain.judging.ordered import Ordered
 from ldfi.experiments.domain.judging.reach import Reach
@@ -26,8 +28,6 @@ from ldfi.experiments.domain.judging.silence import (
 )
 from ldfi.experiments.domain.judging.verdict import SequentialTests, Verdict
 from ldfi.experiments.domain.settings import Settings
-from ldfi.proof.record import BothReports, Reports
-from ldfi.proof.statistics import heard_and_well
 
 SETTINGS = Settings()
 DELTA, BAR = SETTINGS.delta, -math.log(SETTINGS.alpha_tolerated)

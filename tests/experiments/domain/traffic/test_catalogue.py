@@ -17,7 +17,7 @@ from ldfi.experiments.domain.traffic.catalogue import DAY, EXPIRY, SWEEP, Catalo
 from ldfi.experiments.domain.traffic.class_traffic import WHY_ASIDE, Traffic
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.shares import shares
-from ldfi.fit.predicate import Predicate
+from ldfi.fit.protocol.predicate import Predicate
 from ldfi.lineage.lineage import Lineage
 from ldfi.testing.programs import Call, Run, Step
 from ldfi.testing.spans import lineage, span

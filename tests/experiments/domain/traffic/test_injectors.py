@@ -19,7 +19,7 @@ from ldfi.experiments.domain.traffic.injectors import (
     lacking,
     to_install,
 )
-from ldfi.fit.reach import InjectorReport, PointPattern
+from ldfi.fit.protocol.reach import InjectorReport, PointPattern
 
 NOWHERE: frozenset[str] = frozenset()
 POINT = "api>http:GET:ratings/titles/*"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.traffic.peers import FEW, MOST, Peers
-from ldfi.fit.points import Point
+from ldfi.fit.protocol.points import Point
 from ldfi.testing.spans import lineage, span
 
 CARTS, REFUSED = "front>rpc:Get:carts:7070/shop.Cart", "front>rpc:Get:/shop.Cart"

@@ -12,7 +12,7 @@ import java.util.regex.Pattern;
 
 /**
  * To which hosts a failure context may be sent: private ones, and those that {@code FIT_HOSTS} lists. It is specified in
- * docs/failure-context.md, and held against fit/vectors/hosts.json.
+ * docs/failure-context.md, and held against fit/protocol/vectors/hosts.json.
  */
 public final class Hosts {
   public static final String VARIABLE = "FIT_HOSTS";

@@ -2,7 +2,7 @@ package dev.ldfi.fit;
 
 import java.util.regex.Pattern;
 
-/** Which words are identifiers. The rules are those of fit/identifiers.py, where they are explained. */
+/** Which words are identifiers. The rules are those of fit/protocol/identifiers.py, where they are explained. */
 final class Identifiers {
   private static final int LONG = 40; // characters above which a word with a digit is no word
   private static final Pattern FORMS =

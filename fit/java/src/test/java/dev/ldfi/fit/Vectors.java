@@ -14,7 +14,7 @@ public final class Vectors {
   private Vectors() {}
 
   public static JsonObject of(String file) throws IOException {
-    return JsonParser.parseString(Files.readString(Path.of("..", "vectors", file))).getAsJsonObject();
+    return JsonParser.parseString(Files.readString(Path.of("..", "protocol", "vectors", file))).getAsJsonObject();
   }
 
   public static List<JsonElement> list(JsonObject of, String name) {

@@ -13,7 +13,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * A request as it arrives, and what is known of it then: its features, as fit/features.py reads them of one whose body
+ * A request as it arrives, and what is known of it then: its features, as fit/protocol/features.py reads them of one whose body
  * is not read. The names of headers are in small letters, and a header that came several times stands there so often.
  */
 public final class Arrived {

@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 
 /**
  * The devices of one experiment. Each device has a place among 2⁶⁰, by strongly universal hashing with factors drawn
- * from the salt (fit/allocation.py); the arms grow from opposite ends, so that a wider share moves no device from one
+ * from the salt (fit/protocol/allocation.py); the arms grow from opposite ends, so that a wider share moves no device from one
  * arm to the other.
  */
 final class Claim {

@@ -4,7 +4,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.regex.Pattern;
 
-/** The kind of device that a request comes from, by its User-Agent: the table of fit/device_type.py. */
+/** The kind of device that a request comes from, by its User-Agent: the table of fit/protocol/device_type.py. */
 final class DeviceType {
   private static final int LONGEST = 512; // characters; whatever follows is a stranger's text
   private static final Map<String, Pattern> TABLE = new LinkedHashMap<>();

@@ -19,7 +19,7 @@ import java.util.stream.Collectors;
 
 /**
  * Tells which device a request comes from: the first of the sources of {@code FIT_DEVICE} that it has, as
- * fit/device.py does. It is held against fit/vectors/devices.json.
+ * fit/device.py does. It is held against fit/protocol/vectors/devices.json.
  */
 public final class Devices {
   private static final Logger LOGGER = Logger.getLogger(Devices.class.getName());

@@ -6,7 +6,7 @@ import java.util.regex.Pattern;
 
 /**
  * How long faults last: "2" (always that), "0.5..2" (any length between the two), "p50=0.8..p99=3" (lognormal); seconds,
- * as ldfi/lengths.py has them. A distribution tells the length below which a share of all lengths is.
+ * as fit/protocol/lengths.py has them. A distribution tells the length below which a share of all lengths is.
  */
 final class Lengths {
   private static final String NUMBER = "((?:0|[1-9][0-9]{0,3})(?:\\.[0-9]{0,2}[1-9])?)";

@@ -46,7 +46,7 @@ final class Stamp {
   }
 
   /**
-   * Writes it, character by character as fit/context.py does.
+   * Writes it, character by character as fit/protocol/context.py does.
    *
    * @throws Refused for what would not be read back
    */

@@ -6,7 +6,7 @@ import static io.opentelemetry.api.common.AttributeKey.stringKey;
 
 import io.opentelemetry.api.common.AttributeKey;
 
-/** What is written on spans, as fit/attributes.py has it. */
+/** What is written on spans, as fit/protocol/attributes.py has it. */
 final class Marks {
   static final AttributeKey<String> POINT = stringKey("fit.point");
   static final AttributeKey<String> FIRED = stringKey("fit.fired");

@@ -31,7 +31,7 @@ import java.util.concurrent.Executors;
 import java.util.function.Function;
 
 /**
- * Lets {@code python -m ldfi.fit.conformance} ask the extension, over the control protocol of
+ * Lets {@code python -m ldfi.testing.conformance} ask the extension, over the control protocol of
  * docs/conformance.md. It runs under the agent, and says its port.
  */
 public final class Host {

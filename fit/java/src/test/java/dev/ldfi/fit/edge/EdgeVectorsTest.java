@@ -23,7 +23,7 @@ import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** What edges in all languages do alike: fit/vectors/edge.json and features.json. */
+/** What edges in all languages do alike: fit/protocol/vectors/edge.json and features.json. */
 class EdgeVectorsTest {
   private static List<JsonElement> of(String name, int least) throws IOException {
     List<JsonElement> found = list(Vectors.of("edge.json"), name);

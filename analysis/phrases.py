@@ -1,0 +1,154 @@
+"""Points, faults and what came of them in sentences that need no knowledge of ours to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from ldfi.analysis.words import happens, listed
+from ldfi.fit.protocol.faults import DOWN
+from ldfi.fit.protocol.points import Point
+
+_CALLS: Final = {
+    "http": ("call to", "{operation} {template}"),
+    "rpc": ("call to", "{operation} {template}"),
+    "db": ("query to", "{operation} {template}"),
+    "cache": ("look-up in the cache", "{operation} {peer}"),
+    "message": ("message to", "{template}"),
+}
+
+
+def said_point(point: str, callees: Mapping[str, str] | None = None) -> str:
+    """Say ``api's call to ratings (GET /titles/*)``; a name that is none of ours stays as it is."""
+    read = Point.parse(point)
+    callee = (callees or {}).get(point) or read.peer
+    if read.kind == "function" and read.caller != "unknown":
+        return f"{read.caller}'s {read.operation}()"
+    if read.kind not in _CALLS:
+        return point
+    verb, detail = _CALLS[read.kind]
+    what = detail.format(
+        operation=read.operation,
+        template=read.template if read.kind in {"http", "rpc"} else read.template.lstrip("/"),
+        peer=read.peer,
+    ).strip()
+    target = "" if read.kind == "cache" else f" {callee or 'somewhere'}"
+    return f"{read.caller}'s {verb}{target}" + (f" ({what})" if what else "")
+
+
+def said_fault(fault: str, callees: Mapping[str, str] | None = None) -> str:
+    """Say ``api's call to ratings (GET /titles/*) fails``; a fault domain ``is down``."""
+    kind, _, where = fault.partition("@")
+    if fault.startswith(DOWN):
+        return f"all of {where} is down"
+    return f"{said_point(where, callees)} {happens(kind)}"
+
+
+def said_together(faults: Iterable[str], callees: Mapping[str, str] | None = None) -> str:
+    """Say all of them in one sentence."""
+    said = [said_fault(fault, callees) for fault in faults] or ["nothing"]
+    return listed(said, most=len(said))
+
+
+INTERFERENCE: Final = (
+    "Interference: others failed beside it, and none of the devices that met these failures did. "
+    "An earlier version took that for harm."
+)
+
+
+def others_alone(verdict: str | None, counts: Mapping[str, Any]) -> bool:
+    """Return whether an experiment is called harmful although no treated device failed: by a rule
+    of earlier versions, for others that failed beside it. Today that is interference."""
+    treated = counts.get("treatment") or {"devices": 0, "failures": 0}
+    return verdict == "harmful" and treated["devices"] > 0 and not treated["failures"]
+
+
+def said_outcome(counts: Mapping[str, Any], verdict: str | None = None) -> str:
+    """Say what users saw: how many devices failed in either arm. Empty where nobody was treated.
+
+    That all got what they asked for is said of what was tolerated, and of nothing else: where none
+    has failed so far, or nobody knows, that is no promise.
+    """
+    if others_alone(verdict, counts):
+        return INTERFERENCE
+    treated, control = counts.get("treatment"), counts.get("control")
+    if not treated or not control or not treated["devices"]:
+        return ""
+    met = "that met these failures"
+    if treated["failures"]:
+        met = f"{_of(treated)} {met} did not get what they asked for"
+    elif verdict == "tolerated" and not counts.get("hurt"):
+        met = f"Of {_devices(treated['devices'])} {met}, all got what they asked for"
+    else:
+        met = f"Of {_devices(treated['devices'])} {met}, none was seen to fail"
+    if not control["devices"]:
+        return f"{met}."
+    if not control["failures"]:
+        return f"{met}; of {_devices(control['devices'])} that did not meet them, none failed."
+    too = " as well" if treated["failures"] else ""
+    return f"{met}; of those that did not meet them, {_of(control)} failed{too}."
+
+
+def _of(arm: Mapping[str, Any]) -> str:
+    if arm["failures"] == arm["devices"]:
+        return f"All {_devices(arm['devices'])}" if arm["devices"] > 1 else "The one device"
+    return f"{arm['failures']} of {_devices(arm['devices'])}"
+
+
+def _devices(count: int) -> str:
+    return "1 device" if count == 1 else f"{count:,} devices"
+
+
+_SHORTLY: Final = {
+    "error": ("fails", "fail"),
+    "refused": ("does not answer", "do not answer"),
+    "timeout": ("does not answer in time", "do not answer in time"),
+    "delay": ("is slow", "are slow"),
+    "slow": ("takes {} s to send its body", "take {} s to send their bodies"),
+    "reset": ("hangs up", "hang up"),
+    "down": ("is down", "are down"),
+    "empty": ("answers with nothing", "answer with nothing"),
+    "truncated": ("answers by half", "answer by half"),
+    "corrupt": ("answers with garbage", "answer with garbage"),
+    "status": ("answers {}", "answer {}"),
+    "grpc": ("answers gRPC's {}", "answer gRPC's {}"),
+    "sql": ("meets “{}”", "meet “{}”"),
+    "redis": ("meets “{}”", "meet “{}”"),
+}
+
+
+def said_shortly(faults: Iterable[str], callees: Mapping[str, str] | None = None) -> str:
+    """Say ``license does not answer``, ``playlist and popular both fail``: by who is called, as
+    far as that tells points of the class apart."""
+    by_verb: dict[tuple[str, str], list[str]] = {}
+    given = list(faults)
+    for fault in given:
+        kind, _, where = fault.partition("@")
+        verbs = _SHORTLY.get(kind.partition(":")[0], (happens(kind), happens(kind)))
+        what = kind.partition(":")[2]
+        known = tuple(each.format(what or "an error") for each in verbs)
+        name = where if fault.startswith(DOWN) else said_callee(where, callees or {}, given)
+        by_verb.setdefault((known[0], known[1]), []).append(name)
+    said = []
+    for (one, many), names in by_verb.items():
+        both = {1: "", 2: "both "}.get(len(names), "all ")
+        both = "" if many.startswith("do not") else both
+        said.append(f"{listed(names, most=len(names))} {both}{one if len(names) == 1 else many}")
+    return listed(said, most=len(said)) or "nothing fails"
+
+
+def said_callee(point: str, callees: Mapping[str, str], among: Iterable[str] = ()) -> str:
+    """Name who is called, with what is asked where the class, or these faults, ask it several
+    things."""
+    read = Point.parse(point)
+    if read.kind not in _CALLS or read.kind == "cache":
+        return said_point(point, callees)
+    name = callees.get(point) or read.peer
+    if not name:
+        return said_point(point, callees)
+    others = {*callees, *(fault.partition("@")[2] for fault in among)} - {point}
+    if not any((callees.get(each) or Point.parse(each).peer) == name for each in others):
+        return name
+    template = read.template if read.kind in {"http", "rpc"} else read.template.lstrip("/")
+    asked = f"{read.operation} {template}".strip()
+    return f"{name} ({asked})" if asked else name

@@ -1,0 +1,240 @@
+"""The service, as the command line sees it.
+
+Every POST carries an ``Idempotency-Key`` made for this one call, so when no answer comes it can be
+sent again: the service does it once. Where a route takes no key, only what cannot have been
+received is sent again.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final
+
+import httpx
+from httpx_sse import ServerSentEvent, connect_sse
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception,
+    retry_if_result,
+    stop_after_attempt,
+    wait_random_exponential,
+)
+
+from ldfi.errors import Conflict, ExperimentsError, Invalid, NotFound, Unreachable
+
+PAGE: Final = 200
+"""Items that the API gives at once, at most."""
+
+ATTEMPTS: Final = 4
+PATIENCE: Final = 5.0
+"""Seconds that are waited between two attempts, at most."""
+
+SILENCE: Final = 40.0
+"""Seconds without a sign of life, which comes every 15, after which a stream counts as lost."""
+
+_UNKEYED: Final = frozenset({"/tokens"})
+"""Routes that keep no answers, and so take no key."""
+
+_NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_LATER: Final = frozenset({"rate-limited", "idempotency-in-progress", "unavailable"})
+_BACKOFF: Final = wait_random_exponential(multiplier=0.2, max=2)
+
+
+class Client:
+    """Calls the API at ``url`` with a bearer token. Raises Invalid where either cannot be one.
+
+    ``seconds``: how long an answer is waited for. ``attempts``: how often it is tried.
+    ``namespace``: in which one to act, for an admin of the default one; None: the token's own.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        seconds: float = 15.0,
+        attempts: int = ATTEMPTS,
+        namespace: str | None = None,
+    ) -> None:
+        self.url = url.rstrip("/")
+        self._attempts = attempts
+        token = token.strip()
+        if not (token and token.isascii() and token.isprintable()):
+            raise Invalid("that is no token: set LDFI_TOKEN, or give --token")
+        headers = {"Authorization": f"Bearer {token}"}
+        if namespace is not None:
+            headers["Ldfi-Namespace"] = namespace
+        try:
+            self._http = httpx.Client(base_url=self.url, headers=headers, timeout=seconds)
+        except httpx.InvalidURL as error:
+            raise Invalid(f"{url!r} is no URL: {error}") from error
+
+    def get(self, path: str, **query: Any) -> Any:
+        """GET ``path`` below ``/api/v1``; a query of None is left out.
+
+        Raises Unreachable where nobody answers or the service failed, NotFound, Conflict, or else
+        ExperimentsError.
+        """
+        return self._answer("GET", path, params=_given(query))
+
+    def page_file(self, path: str) -> str:
+        """Make a page that needs nothing from anywhere: the service knows how it is laid out.
+
+        Raises like :meth:`get`, and Unreachable where it is no page.
+        """
+        response = self._response("GET", path)
+        if not response.headers.get("content-type", "").startswith("text/html"):
+            raise Unreachable(f"{self.url} is no ldfi service with pages: it gives no page")
+        return response.text
+
+    def metrics(self) -> str:
+        """Fetch what Prometheus is told. Raises like :meth:`get`."""
+        return self._response("GET", "/metrics", root="").text
+
+    def post(self, path: str, document: dict[str, Any] | None = None) -> Any:
+        """POST a document to ``path`` below ``/api/v1``, once. Raises like :meth:`get`."""
+        headers = {} if path in _UNKEYED else {"Idempotency-Key": str(uuid.uuid4())}
+        return self._answer("POST", path, json=document, headers=headers)
+
+    def delete(self, path: str) -> Any:
+        """DELETE ``path`` below ``/api/v1``. Raises like :meth:`get`."""
+        return self._answer("DELETE", path)
+
+    def page(self, path: str, limit: int | None, **query: Any) -> dict[str, Any]:
+        """Fetch the first ``limit`` items of a list, all with None, fetched page by page.
+
+        Like one page of the API: ``items``, and the ``cursor`` of what is left.
+        """
+        items: list[Any] = []
+        cursor = None
+        while True:
+            room = PAGE if limit is None else min(PAGE, limit - len(items))
+            part = self.get(path, limit=room, cursor=cursor, **query)
+            items += part["items"]
+            cursor = part["cursor"]
+            if cursor is None or len(items) == limit:
+                return {"items": items, "cursor": cursor}
+
+    @contextmanager
+    def events(self, after: int | None) -> Iterator[Iterator[ServerSentEvent]]:
+        """Follow what happens, as it happens; ``after``: the id of the last event that is known.
+
+        Raises like :meth:`get`, and httpx.HTTPError when the stream breaks.
+        """
+        headers = {} if after is None else {"Last-Event-ID": str(after)}
+        timeout = httpx.Timeout(15.0, read=SILENCE)
+        with connect_sse(
+            self._http, "GET", "/api/v1/events", headers=headers, timeout=timeout
+        ) as source:
+            if source.response.is_error:
+                source.response.read()
+                raise _problem(source.response)
+            yield source.iter_sse()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def _answer(self, method: str, path: str, **arguments: Any) -> Any:
+        response = self._response(method, path, **arguments)
+        try:
+            return response.json()
+        except ValueError as error:
+            raise Unreachable(
+                f"{self.url} is no ldfi service: it does not answer in JSON"
+            ) from error
+
+    def _response(
+        self, method: str, path: str, *, root: str = "/api/v1", **arguments: Any
+    ) -> httpx.Response:
+        headers = arguments.get("headers", {})
+        repeatable = method == "GET" or "Idempotency-Key" in headers
+        attempts = Retrying(
+            retry=retry_if_exception(partial(_again, repeatable=repeatable))
+            | retry_if_result(_later),
+            stop=stop_after_attempt(self._attempts),
+            wait=_wait,
+            retry_error_callback=_last,
+        )
+        try:
+            response = attempts(self._http.request, method, f"{root}{path}", **arguments)
+        except httpx.HTTPError as error:
+            raise Unreachable(f"no answer from {self.url}: {error}; is `ldfi serve` up?") from error
+        if response.is_error:
+            raise _problem(response)
+        return response
+
+
+def _given(query: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in query.items() if value is not None}
+
+
+def _again(error: BaseException, *, repeatable: bool) -> bool:
+    if isinstance(error, httpx.UnsupportedProtocol):
+        return False
+    return isinstance(error, httpx.TransportError if repeatable else _NOT_SENT)
+
+
+def _later(response: httpx.Response) -> bool:
+    """Whether the service asks to try again, and soon."""
+    return _kind(response) in _LATER and _retry_after(response) <= PATIENCE
+
+
+def _wait(state: RetryCallState) -> float:
+    outcome = state.outcome
+    if outcome is None or outcome.failed:
+        return _BACKOFF(state)
+    return max(_retry_after(outcome.result()), _BACKOFF(state))
+
+
+def _last(state: RetryCallState) -> Any:
+    """Say what the last attempt came to: its answer, or its exception raised."""
+    if state.outcome is None:
+        raise AssertionError("nothing was attempted")
+    return state.outcome.result()
+
+
+def _retry_after(response: httpx.Response) -> float:
+    try:
+        return float(response.headers.get("retry-after", 0.0))
+    except ValueError:
+        return 0.0
+
+
+def _document(response: httpx.Response) -> dict[str, Any]:
+    try:
+        document = response.json()
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _kind(response: httpx.Response) -> str:
+    """Name the type of problem; empty where it is none."""
+    if not response.is_error:
+        return ""
+    return str(_document(response).get("type", "")).rpartition("/")[2]
+
+
+def _problem(response: httpx.Response) -> ExperimentsError:
+    """Put the problem document in words: what is wrong, and at which places."""
+    if response.status_code == 401:
+        return ExperimentsError(
+            "the service does not know this token: it is wrong, expired or revoked "
+            "(LDFI_TOKEN or --token)"
+        )
+    document = _document(response)
+    lines = [str(document.get("detail", f"{response.url} answered {response.status_code}"))]
+    for place in document.get("errors", []):
+        at = str(place["at"]).removeprefix("body/")
+        lines.append(f"  {at}: {place['what']}")
+    if "incident" in document:
+        lines.append(f"  incident {document['incident']}: the service's log says more")
+    message = "\n".join(lines)
+    if response.status_code >= 500:
+        return Unreachable(message)
+    return {404: NotFound, 409: Conflict}.get(response.status_code, ExperimentsError)(message)

@@ -1,0 +1,1 @@
+"""What people and programs are shown of what the service knows: the one read layer."""

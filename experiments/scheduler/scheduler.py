@@ -1,0 +1,187 @@
+"""The scheduler: campaigns forward, experiments armed and disarmed, everything on record.
+
+It is told what time it is and is called many times a second. What it decides is pure (``domain``);
+what it does is one transaction each (``store``) and a change on the rules board. Nothing is armed
+that is not on record with a lease; when keeping the record fails, the board is cleared.
+
+    Commands ──▶ Switch ──▶ Arming ──▶ Record         each may look to the right,
+                 Passes ──────┘ ▲                     and all share a State
+                 DriftWatch ────┘
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ldfi.experiments.domain.campaign.campaign import Campaign
+from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.domain.traffic.catalogue import Catalogue
+from ldfi.experiments.domain.traffic.injectors import Injectors
+from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.experiments.scheduler.above import Above
+from ldfi.experiments.scheduler.arming import Arming
+from ldfi.experiments.scheduler.certifier import Certifier
+from ldfi.experiments.scheduler.commands import Commands
+from ldfi.experiments.scheduler.drift import DriftWatch
+from ldfi.experiments.scheduler.passes import Passes
+from ldfi.experiments.scheduler.record import Record
+from ldfi.experiments.scheduler.reports import ReportKeeper
+from ldfi.experiments.scheduler.rules_board import RulesBoard
+from ldfi.experiments.scheduler.state import State
+from ldfi.experiments.scheduler.switch import Switch
+from ldfi.experiments.store.database import Database
+from ldfi.fit.protocol.mark import Mark
+from ldfi.lineage.killed import Death
+
+PASS_SECONDS = 0.5
+"""How often the campaigns are asked what to try next."""
+
+SYNC_SECONDS = 1.0
+"""How often is looked up what others may have changed: the halt, the maintenance windows."""
+
+
+class Scheduler:
+    """Runs campaigns over the classes of a catalogue: its parts, and the order of their steps.
+
+    ``lease``: seconds for which an edge may act without news. ``traces``: seconds that a trace may
+    take until it is whole. ``above``: what is over the namespace that this is.
+
+    The database may fail at any moment, and then nobody knows whether a transaction was done. So
+    what is decided is kept until it is on record, and written again; what was about to be armed is
+    forgotten, as after a crash.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        board: RulesBoard,
+        catalogue: Catalogue,
+        limits: Limits,
+        injectors: Injectors | None = None,
+        *,
+        now: float,
+        lease: float = 10.0,
+        traces: float = 0.0,
+        above: Above | None = None,
+    ) -> None:
+        self.state = State(
+            limits, injectors=injectors or Injectors(), traces=traces, above=above or Above()
+        )
+        self._board = board
+        self._catalogue = catalogue
+        self._record = Record(db, board, catalogue)
+        self._arming = Arming(db, board, self._record, self.state, lease)
+        self.switch = Switch(db, board, catalogue, self._record, self._arming, self.state)
+        self.commands = Commands(db, self._record, self._arming, self.switch, self.state)
+        self._passes = Passes(db, board, catalogue, self._record, self._arming, self.state)
+        self._drift = DriftWatch(db, catalogue, self._record, self._arming, self.state, now)
+        self.certifier = Certifier(self._record, self.state)
+        self._reports = ReportKeeper(db, self.state.injectors)
+        self._next_sync = 0.0
+        self.switch.sync(now)
+
+    def observe(self, observation: Observation, now: float) -> bool:
+        """Take in a request under experiment; False when nobody knows the experiment."""
+        self._follow(observation)
+        for campaign in self.state.campaigns.values():
+            experiment = campaign.observe(observation)
+            if experiment is not None:
+                shown = observation.lineage.fired | observation.lineage.would_fire
+                self.state.injectors.prove(shown, now)
+                fired = observation.lineage.fired
+                self.state.outlived.update(each.partition("@")[2] for each in fired)
+                self.state.late += experiment.over
+                return True
+        return False
+
+    def pass_by(self, observation: Observation, now: float) -> bool:
+        """Take in a request that nobody injected into, before its class does; say whether it may
+        feel an experiment all the same."""
+        state = self.state
+        self._follow(observation)
+        if not (state.nearby.experiments or state.windows):
+            return False
+        lineage = observation.lineage
+        known = self._catalogue.class_of(lineage.features, lineage.service)
+        if known is None:
+            return False
+        state.steps.pass_by(observation, known, state.windows, now)
+        return state.nearby.pass_by(observation, known, now)
+
+    def _follow(self, observation: Observation) -> None:
+        """Let experiments know what becomes of devices that take part in them, whatever these ask
+        for. Who falls in an arm of one may be in control of another and is treated by none."""
+        lineage, outcome = observation.lineage, observation.outcome
+        self.state.returns.add(outcome.device, lineage.start)
+        if outcome.success or lineage.arm == "treatment":
+            return
+        for _, experiment in self.state.active():
+            if experiment.id != lineage.experiment:
+                experiment.follow(observation)
+
+    def mark(self, trace_id: str, mark: Mark, at: int, now: float) -> None:
+        """Take in that a fault is about to fire, or would. ``at``: nanoseconds of that process."""
+        for _, experiment in self.state.active():
+            if experiment.id == mark.experiment:
+                experiment.instances.mark(trace_id, mark, at, now)
+
+    def settle(self, experiment_id: str, trace_id: str, died: Iterable[Death]) -> None:
+        """Take in which processes died under a request, now that its trace is whole."""
+        for _, experiment in self.state.active():
+            if experiment.id == experiment_id:
+                experiment.instances.settle(trace_id, died)
+
+    def lose(
+        self, experiment_id: str, arm: str, trace_id: str = "", died: Iterable[Death] = ()
+    ) -> None:
+        """Note that the trace of a request under experiment had a hole."""
+        for _, experiment in self.state.active():
+            if experiment.id == experiment_id:
+                experiment.lose(arm, trace_id, died)
+
+    def advance(self, now: float) -> None:
+        """Move everything on by one step. Raises what the database raises."""
+        self.switch.look_up(now)
+        if now >= self._next_sync:
+            self._next_sync = now + SYNC_SECONDS
+            self.switch.sync(now)
+        self._record.write(now)  # before anything counts as abandoned
+        self._arming.renew(now)
+        for campaign in list(self.state.campaigns.values()):
+            self._passes.review(campaign, now)
+        if now >= self.state.next_pass:
+            self.state.next_pass = now + PASS_SECONDS
+            self._drift.follow(now)
+            for campaign in list(self.state.campaigns.values()):
+                self._passes.ask(campaign, now)
+        self._drift.save_some(now)
+        self._reports.keep(now)
+        self._record.recount(now)
+        self._record.certify(now)
+        self.state.nearby.part(now)
+        self._drop_over()
+
+    def shut_down(self, reason: str, now: float) -> None:
+        """Disarm, as the service ends, and leave the campaigns to whoever comes next."""
+        self._board.clear()
+        for campaign in self.state.campaigns.values():
+            for experiment in list(campaign.running.values()):
+                experiment.abort(reason, now)
+                if not experiment.over:
+                    experiment.state, experiment.ended_at = "aborted", now
+                self._record.end(campaign, experiment, now)
+        self._drift.save_all(now)
+        self._reports.keep(now, at_once=True)
+        self._record.certify(now)
+
+    def certificates(self, campaign: Campaign) -> list[dict[str, Any]]:
+        """Return the certificates of a campaign that is not over, one for each class."""
+        return self._record.certificates(campaign)
+
+    def _drop_over(self) -> None:
+        """Campaigns that are over are on record; here they would only take room."""
+        busy = self._record.busy()
+        for campaign in list(self.state.campaigns.values()):
+            if not campaign.live() and not campaign.running and campaign.id not in busy:
+                del self.state.campaigns[campaign.id]

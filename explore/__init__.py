@@ -1,0 +1,1 @@
+"""Explores without production: tests, and services in processes of their own."""

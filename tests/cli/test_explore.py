@@ -1,0 +1,229 @@
+"""``ldfi explore``: a test in any language, against a system in processes of its own."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from ldfi.cli import exits
+from ldfi.cli.ports import free_port
+from ldfi.explore.external.environment import variables
+from ldfi.explore.external.services import Service, Services
+from ldfi.explore.external.stamp import SharedKeys
+from ldfi.scenarios.scenario import read
+from tests.kit.cli import ldfi
+
+KEYS = SharedKeys("test:0123456789abcdef0123456789abcdef")
+SHOP = (sys.executable, "-m", "tests.explore.external.shop")
+ASK = "import os, urllib.request as u; u.urlopen(os.environ['LDFI_TARGET'] + '/page/17')"
+TEST = (sys.executable, "-c", ASK)
+RECEIVE = "127.0.0.1:{}"
+ROOT = Path(__file__).parent
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture(scope="module")
+def receiving() -> str:
+    return RECEIVE.format(free_port())
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory, receiving: str) -> Iterator[str]:
+    block = variables(KEYS, f"http://{receiving}")
+    services = Services(block, tmp_path_factory.mktemp("logs"))
+    store = Service("store", (*SHOP, "store"), free_port(), "/health")
+    page = Service("page", (*SHOP, "page"), free_port(), "/health", {"STORE": store.url})
+    try:
+        services.start(store, page)
+        yield page.url
+    finally:
+        services.close()
+
+
+def explore(*arguments: str, environment: Mapping[str, str]) -> CompletedProcess[str]:
+    return ldfi("explore", *arguments, **environment)
+
+
+PAIR = (
+    "page>http:GET:store/bestsellers fails (refused)"
+    " and page>http:GET:store/reviews/* fails (refused)"
+)
+"""Without either there is nothing to list. That the store is down hurts by its price alone."""
+
+
+@pytest.fixture
+def told(receiving: str) -> Mapping[str, str]:
+    """What the block says to whoever explores."""
+    return variables(KEYS, f"http://{receiving}") | {"LDFI_RECEIVE": receiving}
+
+
+def test_a_command_is_explored_and_told_of_in_every_form(
+    shop: str, told: Mapping[str, str], tmp_path: Path
+) -> None:
+    report, junit = tmp_path / "r.json", tmp_path / "j.xml"
+    written = ("--report", str(report), "--junit", str(junit))
+
+    done = explore("--target", shop, *written, "--json", "--", *TEST, environment=told)
+
+    assert done.returncode == exits.FOUND, done.stdout + done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    found = {each["words"] for each in document["findings"]}
+    assert found == {"page>http:GET:store/price/* fails (refused)", PAIR}
+    assert document["runs"] <= document["exhaustive"]
+    assert json.loads(report.read_text())["tests"] == [document]
+    assert f"fails when {PAIR}" in report.with_suffix(".md").read_text()
+    (case,) = ElementTree.parse(junit).iter("testcase")  # noqa: S314
+    assert f"fails when {PAIR}" in (case.findtext("failure") or "")
+    scenario = read(Path(document["findings"][0]["scenario"]))
+    assert (scenario.request.method, scenario.request.path) == ("GET", "/page/*")
+
+
+@pytest.mark.long
+def test_several_at_a_time_find_what_one_after_the_other_finds(
+    shop: str, told: Mapping[str, str], tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    timed = (
+        f"import pathlib, time\nlog = pathlib.Path({str(log)!r}).open('a')\n"
+        f"log.write(f'{{time.monotonic()}} 1\\n'); log.flush()\n"
+        f"try:\n {ASK}\nfinally:\n log.write(f'{{time.monotonic()}} -1\\n')"
+    )
+
+    done = explore(
+        *("--target", shop, "--workers", "3", "--json", "--", sys.executable, "-c", timed),
+        environment=told,
+    )
+
+    assert done.returncode == exits.FOUND, done.stdout + done.stderr
+    found = {each["words"] for each in json.loads(done.stdout)["findings"]}
+    assert found == {"page>http:GET:store/price/* fails (refused)", PAIR}
+    lines = [line.split() for line in log.read_text().splitlines()]
+    steps = sorted((float(when), int(number)) for when, number in lines)
+    assert 1 < max(itertools.accumulate(n for _, n in steps)) <= 3
+
+
+@pytest.mark.long
+def test_what_does_without_everything_is_fine_and_assertions_ask_for_more(
+    shop: str, told: Mapping[str, str]
+) -> None:
+    patient = (sys.executable, "-c", f"try:\n {ASK}\nexcept OSError: pass")
+    only = ("--target", shop, "--protected", "*price*", "--json")
+
+    fine = explore(*only, "--", *patient, environment=told)
+    strict = explore(*only, "--assert", "status==200", "--", *patient, environment=told)
+
+    assert fine.returncode == exits.FINE, fine.stdout + fine.stderr
+    assert strict.returncode == exits.FOUND, strict.stdout + strict.stderr
+    (finding,) = json.loads(strict.stdout)["findings"]
+    assert "is not status==200" in finding["error"]
+
+
+@pytest.mark.long
+def test_what_hurts_in_one_way_is_tried_in_others_where_that_is_asked_for(
+    shop: str, told: Mapping[str, str]
+) -> None:
+    ways = ("--target", shop, "--kind", "refused,status:500", "--max-size", "1", "--json")
+
+    def found(*more: str) -> list[list[str]]:
+        done = explore(*ways, *more, "--", *TEST, environment=told)
+        assert done.returncode == exits.FOUND, done.stdout + done.stderr
+        return [each["injected"] for each in json.loads(done.stdout)["findings"]]
+
+    each = found("--each-kind")
+    (one,) = found()
+    assert one in each
+    assert {fault.partition("@")[0] for (fault,) in each} == {"refused", "status:500"}
+    assert {fault.partition("@")[2] for (fault,) in each} == {one[0].partition("@")[2]}
+
+
+@pytest.mark.long
+def test_what_was_survived_is_kept_until_something_declared_changes(
+    shop: str, told: Mapping[str, str], tmp_path: Path
+) -> None:
+    patient = (sys.executable, "-c", f"try:\n {ASK}\nexcept OSError: pass")
+    code, report = tmp_path / "page.py", tmp_path / "r.json"
+    code.write_text("1")
+    kept = ("--target", shop, "--lessons", str(tmp_path / "kept"), "--report", str(report))
+    declared = (*("--code", str(ROOT)), *(f"--code={name}={code}" for name in ("page", "store")))
+
+    def explored(*options: str) -> dict[str, Any]:
+        done = explore(*kept, *options, "--json", "--", *patient, environment=told)
+        assert done.returncode == exits.FINE, done.stdout + done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    first = explored(*declared)
+    again = explored(*declared)
+    markdown = report.with_suffix(".md").read_text()
+    evidence = json.loads(report.with_suffix(".evidence.json").read_text())
+    code.write_text("2")
+    changed = explored(*declared)
+    undeclared = explored(*declared[:-1])
+
+    assert [each["kept"] for each in (first, changed, undeclared)] == [0, 0, 0]
+    assert again["kept"] >= 1
+    assert again["runs"] + again["kept"] == first["runs"] == changed["runs"]
+    assert f"and {again['kept']} kept from before" in markdown
+    (of_test,) = evidence["classes"]
+    assert sum(run["record"].get("kept", False) for run in of_test["runs"]) == again["kept"]
+    assert undeclared["not_kept"] == "store (not declared)"
+
+
+def test_what_kills_a_process_is_said_and_tried_once(
+    tmp_path: Path, receiving: str, told: Mapping[str, str]
+) -> None:
+    deaths = tmp_path / "deaths"
+    services = Services(variables(KEYS, f"http://{receiving}"), tmp_path)
+    store = Service("store", (*SHOP, "store"), free_port(), "/health")
+    mortal = {"STORE": store.url, "SHOP": "mortal", "DEATHS": str(deaths)}
+    page = Service("page", (*SHOP, "page"), free_port(), "/health", mortal)
+    try:
+        services.start(store, page)
+        named = ("--name", f"{store.url.rpartition('/')[2]}=store")
+        done = explore("--target", page.url, *named, "--", *TEST, environment=told)
+    finally:
+        services.close()
+
+    assert done.returncode == exits.FOUND, done.stdout + done.stderr
+    lost = "killed the process: page, when page>http:GET:store/price/* fails (refused)"
+    assert f"{lost}; tried once, and no more" in done.stdout
+    assert "flaky" not in done.stdout
+    assert len(deaths.read_text(encoding="utf-8").splitlines()) == 1
+
+
+def test_troubles_are_told_apart(shop: str, told: Mapping[str, str]) -> None:
+    def explored(*command: str) -> CompletedProcess[str]:
+        return explore("--target", shop, "--", *command, environment=told)
+
+    broken = explored(sys.executable, "-c", "print('no such page'); raise SystemExit(7)")
+    idle = explored(sys.executable, "-c", "pass")
+    missing = explored("./no-such-test")
+
+    assert broken.returncode == exits.INCONCLUSIVE
+    assert "no such page" in broken.stdout
+    assert "fails without any fault: exit code 7" in broken.stdout
+    assert idle.returncode == exits.INCONCLUSIVE
+    assert "the command sent nothing through" in idle.stdout
+    assert missing.returncode == exits.USAGE
+    assert "no-such-test cannot be run" in missing.stderr
+
+
+def test_the_block_is_printed_in_the_words_of_whoever_reads_it() -> None:
+    shell = explore("env", environment={"FIT_KEYS": KEYS.text})
+    kubernetes = explore("env", "--for", "kubernetes", environment={"FIT_KEYS": KEYS.text})
+
+    said = dict(shlex.split(line)[1].split("=", 1) for line in shell.stdout.splitlines())
+    expected = variables(KEYS, "http://127.0.0.1:4318")
+    assert said == expected | {"LDFI_RECEIVE": "127.0.0.1:4318"}
+    assert kubernetes.returncode == exits.USAGE
+    assert "--endpoint" in kubernetes.stderr
