@@ -12,13 +12,13 @@ from pathlib import Path
 
 from ldfi.analysis.collect import Collected, Progress, collect
 from ldfi.analysis.loose import loose_calls
+from ldfi.analysis.narrative import gist_of
 from ldfi.analysis.reasoning import report_on
 from ldfi.analysis.report import Analysis
-from ldfi.analysis.telling import gist_of
 from ldfi.analysis.words import counted
+from ldfi.lineage.class_assignment import ClassAssignment
 from ldfi.lineage.classes import discover
 from ldfi.lineage.lineage import Lineage
-from ldfi.lineage.placing import Placing
 from ldfi.lineage.renaming import learned_names, renamed
 from ldfi.lineage.shapes import Shapes
 
@@ -60,7 +60,7 @@ def analyze(
 
 def placed(shapes: Shapes) -> Shapes:
     """Give requests the templates that their paths have among all of them."""
-    placing = Placing()
+    placing = ClassAssignment()
     for shape in shapes:
         run, support = shape.lineage, shape.lineage.support if shape.teaches else None
         for _ in range(min(shape.count, _TELLS)):

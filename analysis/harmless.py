@@ -9,9 +9,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ldfi.analysis.gist import Proved
 from ldfi.analysis.names import Names
 from ldfi.analysis.reasoning import survived_in
+from ldfi.analysis.summary import Proved
 from ldfi.analysis.suspects import suspected
 from ldfi.analysis.words import counted, happens, listed
 from ldfi.lineage.classes import RequestClass

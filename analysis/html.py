@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from html import escape
 
 from ldfi.analysis.exact import exact
-from ldfi.analysis.gist import Gist, LostWith, RedItem
 from ldfi.analysis.picture import MEANINGS, picture
 from ldfi.analysis.report import Analysis
 from ldfi.analysis.style import POLICY, STYLE
+from ldfi.analysis.summary import LostWith, RedItem, Summary
 from ldfi.analysis.words import counted
 
 
@@ -56,7 +56,7 @@ def _card(title: str, note: str, items: Iterable[str], style: str = "") -> Itera
         yield f'<p class="muted">{escape(note)}</p><ul>{listing}</ul></section>'
 
 
-def _harmless(gist: Gist) -> Iterable[str]:
+def _harmless(gist: Summary) -> Iterable[str]:
     yield from _card(
         "Your own traffic has proved harmless",
         "These failed while users got what they asked for. No experiment is needed to know it.",
@@ -69,7 +69,7 @@ def _harmless(gist: Gist) -> Iterable[str]:
     )
 
 
-def _lost(gist: Gist) -> Iterable[str]:
+def _lost(gist: Summary) -> Iterable[str]:
     most = max((each.lost for each in gist.lost), default=1)
     items = [
         f"<b>{escape(each.service)}</b> {escape(each.says)}{_meter(each, most)}"
@@ -94,7 +94,7 @@ def _meter(each: LostWith, most: int) -> str:
     )
 
 
-def _red(gist: Gist) -> Iterable[str]:
+def _red(gist: Summary) -> Iterable[str]:
     yield from _card(
         "What is red, and why", "Each call once, the worst first.", map(_item, gist.red)
     )
@@ -111,7 +111,7 @@ def _exact_names(names: Iterable[str]) -> str:
     return f'<details class="exact"><summary>exact names</summary>{lines}</details>'
 
 
-def _picture(gist: Gist) -> Iterable[str]:
+def _picture(gist: Summary) -> Iterable[str]:
     drawn = picture(gist)
     if drawn:
         there = {each.standing for each in gist.services}

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ldfi.analysis.gist import LostWith, Masked
 from ldfi.analysis.names import Names, means
+from ldfi.analysis.summary import LostWith, Masked
 from ldfi.analysis.suspects import broken, suspected
 from ldfi.analysis.words import counted, listed
 from ldfi.lineage.classes import RequestClass

@@ -15,7 +15,7 @@ from typing import Any, Final
 import networkx as nx
 from rich.cells import cell_len, set_cell_size
 
-from ldfi.analysis.gist import Gist, ServiceCall, Standing
+from ldfi.analysis.summary import ServiceCall, Standing, Summary
 
 WIDTH: Final = 360
 ACROSS: Final = 2
@@ -45,7 +45,7 @@ class Place:
     y: int
 
 
-def picture(gist: Gist) -> str:
+def picture(gist: Summary) -> str:
     """Draw the services as an SVG element; empty where there is but one."""
     if not gist.calls:
         return ""
@@ -57,7 +57,7 @@ def picture(gist: Gist) -> str:
     )
 
 
-def drawn(gist: Gist) -> tuple[str, int]:
+def drawn(gist: Summary) -> tuple[str, int]:
     """Draw what is in the picture, and say how high that is, where there is more than a service."""
     standing = {each.name: each.standing for each in gist.services}
     placed = places(gist.calls)

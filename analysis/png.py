@@ -14,8 +14,8 @@ from typing import Final
 
 from rich.cells import cell_len
 
-from ldfi.analysis.gist import Gist
 from ldfi.analysis.picture import MEANINGS, WIDTH, drawn
+from ldfi.analysis.summary import Summary
 from ldfi.errors import Invalid
 
 EDGE: Final = 40
@@ -57,7 +57,7 @@ class Line:
     above: int
 
 
-def png(gist: Gist) -> bytes:
+def png(gist: Summary) -> bytes:
     """Draw the picture. Raises Invalid on a machine without fonts: it would have no words."""
     import resvg_py
 
@@ -71,7 +71,7 @@ def png(gist: Gist) -> bytes:
     return picture
 
 
-def svg(gist: Gist) -> str:
+def svg(gist: Summary) -> str:
     """Draw it as SVG: the text on the left, the services on the right where there are several."""
     lines, y = [], EDGE
     for line in _text(gist):
@@ -101,7 +101,7 @@ def _sheet(drawing: str, width: int, height: int) -> str:
     )
 
 
-def _text(gist: Gist) -> Iterator[Line]:
+def _text(gist: Summary) -> Iterator[Line]:
     """Say what the page says first, in its order."""
     yield from _broken("What would hurt your users · ldfi analyze", "muted", 14, 0)
     yield from _broken(gist.headline, "head", 34, 14)
@@ -132,7 +132,7 @@ def _part(title: str, of: int) -> Iterator[Line]:
         yield Line(f"{title}{more}", "bold", 18, 26)
 
 
-def _key(gist: Gist, bottom: int) -> Iterator[str]:
+def _key(gist: Summary, bottom: int) -> Iterator[str]:
     there = {each.standing for each in gist.services}
     for number, (mark, said) in enumerate(
         meaning for standing, meaning in MEANINGS.items() if standing in there

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.markup import escape
 
-from ldfi.analysis.gist import Gist
 from ldfi.analysis.report import Analysis
+from ldfi.analysis.summary import Summary
 from ldfi.analysis.words import counted
 
 SHOWN = 8
@@ -43,13 +43,13 @@ def told(analysis: Analysis) -> Iterable[str]:
     yield from _read(analysis)
 
 
-def _harmless(gist: Gist) -> Iterable[str]:
+def _harmless(gist: Summary) -> Iterable[str]:
     if gist.harmless:
         yield "[green]Your own traffic has proved harmless:[/]"
         yield from _some([f"  {escape(each.says)}" for each in gist.harmless], FIRST)
 
 
-def _lost(gist: Gist) -> Iterable[str]:
+def _lost(gist: Summary) -> Iterable[str]:
     if not gist.lost and not gist.unexplained:
         return
     yield f"[bold]Requests lost, by service[/] [dim]({SEEN})[/]"
@@ -58,7 +58,7 @@ def _lost(gist: Gist) -> Iterable[str]:
         yield f"  nothing says why: {gist.unexplained:,}"
 
 
-def _red(gist: Gist) -> Iterable[str]:
+def _red(gist: Summary) -> Iterable[str]:
     if not gist.red:
         return
     yield ""
@@ -70,7 +70,7 @@ def _red(gist: Gist) -> Iterable[str]:
     yield from _some(blocks, SHOWN)
 
 
-def _classes(gist: Gist) -> Iterable[str]:
+def _classes(gist: Summary) -> Iterable[str]:
     yield ""
     yield "[bold]By what users were doing[/]"
     lines = [

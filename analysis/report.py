@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ldfi.analysis.gist import Gist
+from ldfi.analysis.summary import Summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Analysis:
     skipped: dict[str, int]
     unread: dict[str, str]
     max_size: int
-    gist: Gist
+    gist: Summary
     classes: tuple[ClassReport, ...]
     notes: tuple[str, ...]
 

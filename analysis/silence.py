@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
-from ldfi.analysis.clues import Clue
+from ldfi.analysis.hints import Clue
 from ldfi.analysis.words import counted
 from ldfi.lineage.classes import RequestClass
 from ldfi.lineage.shapes import Shape

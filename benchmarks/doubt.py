@@ -25,8 +25,8 @@ from benchmarks.outcome import Row, Target, at_least, at_most, say
 from benchmarks.pieces import carried_out
 from ldfi.experiments.domain.campaign.exploration import Exploration, Plan
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
 from ldfi.experiments.domain.campaign.lifecycle import CONFIRMED, FindingState, next_state
+from ldfi.experiments.domain.campaign.result import ExperimentResult, Hypothesis
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
@@ -98,7 +98,7 @@ class World:
 class Believing(Exploration):
     """An exploration that doubts nothing but harm: what was survived once is survived."""
 
-    def _judge(self, lesson: Lesson) -> None:
+    def _judge(self, lesson: ExperimentResult) -> None:
         if lesson.succeeded:
             self._survived[lesson.injected] += 1
         super()._judge(lesson)
@@ -153,7 +153,7 @@ class Lab:
         found: Iterable[list[str]] = certificate["findings"]  # type: ignore[assignment]
         return frozenset(map(frozenset, found)) != self.world.truth
 
-    def _lesson(self, plan: Plan) -> Lesson:
+    def _lesson(self, plan: Plan) -> ExperimentResult:
         faults = frozenset(map(str, self.exploration.knowledge.expand(plan.hypothesis)))
         lineage, good = self._served(faults)
         if not good and self.rng.random() < self.wrong.tolerated:
@@ -165,16 +165,16 @@ class Lab:
             lineage = self._served(faults, self.world.strict, frozenset(lost))[0]
         self.traffic.topology.learn(lineage)
         if not lineage.fired:
-            return Lesson(plan.hypothesis, succeeded=None, purpose=plan.purpose)
+            return ExperimentResult(plan.hypothesis, succeeded=None, purpose=plan.purpose)
         if not good:
-            return Lesson(
+            return ExperimentResult(
                 plan.hypothesis,
                 succeeded=False,
                 fired=lineage.fired,
                 suspects=frozenset(blame(lineage.tree, self.traffic.usual_support())),
                 purpose=plan.purpose,
             )
-        return Lesson(
+        return ExperimentResult(
             plan.hypothesis,
             succeeded=True,
             fired=lineage.fired,

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.outcome import Row, Target, at_least, at_most, say
-from ldfi.experiments.domain.campaign.fold import explorer_of
+from ldfi.experiments.domain.campaign.solver_input import explorer_of
 from ldfi.experiments.domain.settings import Settings
 from ldfi.fit.protocol.context import room
 from ldfi.solver import Explorer

@@ -29,9 +29,9 @@ from benchmarks.years_filled import DAY, Years
 from benchmarks.years_lived import lived
 from ldfi.experiments.cluster.config import Config
 from ldfi.experiments.cluster.garbage import short_collections
-from ldfi.experiments.scheduler import folding
+from ldfi.experiments.scheduler import compaction
 from ldfi.experiments.scheduler.engine import Engine
-from ldfi.experiments.store import bygone, checkpoints
+from ldfi.experiments.store import checkpoints, prune_experiments
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.retention import Retention, planned, prune
 
@@ -55,13 +55,13 @@ def prune_all(database: Database, now: float) -> dict[str, float]:
     times = [time.perf_counter()]
     with database.read() as session:
         plan = planned(session, keep, now)
-    folding.fold(database, now - days("keep_lessons_days"), now, "ldfi prune")
+    compaction.fold(database, now - days("keep_lessons_days"), now, "ldfi prune")
     times.append(time.perf_counter())
     prune(database, keep, now, "ldfi prune", plan=plan)
     times.append(time.perf_counter())
     checkpoints.prune(database, now - days("keep_runs_days"), now, "ldfi prune")
     times.append(time.perf_counter())
-    bygone.prune(database, now - days("keep_experiments_days"), now, "ldfi prune")
+    prune_experiments.prune(database, now - days("keep_experiments_days"), now, "ldfi prune")
     times.append(time.perf_counter())
     database.shrink()
     times.append(time.perf_counter())

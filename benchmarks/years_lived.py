@@ -17,7 +17,7 @@ from unittest import mock
 from ldfi.experiments.domain.campaign.calendar import Schedule
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.campaign.exploration import FindingChange
-from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.result import ExperimentResult
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.store import experiments
 from ldfi.experiments.store.database import Change
@@ -44,7 +44,7 @@ class Ended:
 
     experiment: Experiment
     spent: int
-    lesson: Lesson | None
+    lesson: ExperimentResult | None
     changes: list[FindingChange]
     runs: Runs | None
 
@@ -102,7 +102,7 @@ def _kept() -> Iterator[list[Ended]]:
         change: Change,
         experiment: Experiment,
         spent: int,
-        lesson: Lesson | None,
+        lesson: ExperimentResult | None,
         changes: Sequence[FindingChange] = (),
         runs: Runs | None = None,
     ) -> None:

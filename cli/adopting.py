@@ -18,7 +18,7 @@ def adopted() -> dict[str, dict[str, Any]]:
     from ldfi.experiments.cluster.config import Config
     from ldfi.experiments.store import chain, namespaces
     from ldfi.experiments.store.database import Database
-    from ldfi.experiments.store.found import must_be_there
+    from ldfi.experiments.store.readonly import must_be_there
     from ldfi.experiments.telemetry import clock
 
     config = Config.load()

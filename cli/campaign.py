@@ -31,7 +31,7 @@ from ldfi.cli.control import (
 )
 from ldfi.cli.experiment_view import experiment_table
 from ldfi.cli.ids import HELP, path_of, posted_to
-from ldfi.cli.people import Exact, called_by_people
+from ldfi.cli.request_names import Exact, called_by_people
 from ldfi.cli.setting_options import with_settings
 from ldfi.cli.settings import Set, checked, pairs, read
 from ldfi.cli.terminal import columns, console, show, show_page

@@ -13,7 +13,7 @@ from ldfi.cli.control import HERE, AsJson, Html, Token, Url, connected
 from ldfi.cli.ids import HELP, path_of
 
 if TYPE_CHECKING:
-    from ldfi.cli.checked import Checked
+    from ldfi.cli.check_certificates import Checked
 
 app = typer.Typer(help="Certificates: what was proved, and what stayed open.")
 
@@ -167,7 +167,7 @@ def check(
     with 3 where something is open, with 1 where one is false, with 2 where one cannot be read.
     """
     from ldfi.checker.meaning import Required
-    from ldfi.cli.checked import Demand, check_all, said
+    from ldfi.cli.check_certificates import Demand, check_all, said
 
     asked = Demand(
         complete,

@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from ldfi.cli.control import HERE, All, AsJson, Limit, Token, Url, connected
-from ldfi.cli.people import Exact, called_by_people
+from ldfi.cli.request_names import Exact, called_by_people
 from ldfi.cli.terminal import columns, show
 from ldfi.cli.words import percent
 

@@ -79,7 +79,7 @@ def _looked_at(client: Client, token: str, target: str | None) -> Iterator[Check
 
 def _probed(client: Client, target: str) -> Iterator[Checkup]:
     from ldfi.cli.diagnosis import Checkup
-    from ldfi.cli.probing import probed
+    from ldfi.cli.probe_target import probed
     from ldfi.fit.protocol.keys import VARIABLE, Keys
 
     if _keys()[0] is None:

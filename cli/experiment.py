@@ -20,10 +20,10 @@ from ldfi.cli.control import (
 )
 from ldfi.cli.experiment_view import experiment_table, side_by_side
 from ldfi.cli.ids import HELP, path_of, posted_to
-from ldfi.cli.people import Exact, called_by_people
+from ldfi.cli.request_names import Exact, called_by_people
 from ldfi.cli.settings import Set, checked, pairs
+from ldfi.cli.single_experiment import code_of, tried
 from ldfi.cli.terminal import show, show_page
-from ldfi.cli.trying import code_of, tried
 
 app = typer.Typer(
     help="One hypothesis on one request class, beside a control group.", no_args_is_help=True

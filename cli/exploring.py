@@ -23,8 +23,8 @@ from ldfi.explore.external.proxy import Passage, Passed, Proxy
 from ldfi.explore.external.receiver import ANY_PORT, InvalidAddress
 from ldfi.explore.external.requests import as_call, root_span
 from ldfi.explore.external.session import Elsewhere
-from ldfi.explore.pytest.abreast import Abreast
 from ldfi.explore.pytest.bounds import Bounds
+from ldfi.explore.pytest.describe_test import Document, document_of, failure_of, headline, notes
 from ldfi.explore.pytest.junit import write_junit
 from ldfi.explore.pytest.lessons import (
     basis_of_command,
@@ -33,12 +33,12 @@ from ldfi.explore.pytest.lessons import (
     read_lessons,
 )
 from ldfi.explore.pytest.loop import Finding, explore
+from ldfi.explore.pytest.parallel import Abreast
 from ldfi.explore.pytest.report import write_report
 from ldfi.explore.pytest.run import Asked, Run
 from ldfi.explore.pytest.scenarios import write_scenario
 from ldfi.explore.pytest.service import service_name
 from ldfi.explore.pytest.survived import Basis, SurvivedRuns
-from ldfi.explore.pytest.told import Document, document_of, failure_of, headline, notes
 from ldfi.fit.protocol.faults import Fault
 from ldfi.lineage.outline import Outline
 

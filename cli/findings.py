@@ -25,10 +25,10 @@ from ldfi.cli.control import (
 )
 from ldfi.cli.durations import seconds
 from ldfi.cli.ids import HELP, path_of, posted_to, whole
-from ldfi.cli.people import Exact, called_by_people
+from ldfi.cli.request_names import Exact, called_by_people
 from ldfi.cli.settings import Set, checked, pairs
+from ldfi.cli.single_experiment import code_of, tried
 from ldfi.cli.terminal import Card, show, show_page
-from ldfi.cli.trying import code_of, tried
 from ldfi.cli.words import BYSTANDERS_HURT, styled, when
 
 

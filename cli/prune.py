@@ -78,7 +78,7 @@ class _Bounds(NamedTuple):
 def _foreseen(config: Config, bounds: _Bounds) -> list[Pruned]:
     """Count what would go, in all namespaces."""
     from ldfi.experiments.store import namespaces
-    from ldfi.experiments.store.found import as_it_is
+    from ldfi.experiments.store.readonly import as_it_is
 
     url = config.database_url.get_secret_value()
     with as_it_is(url) as session:
@@ -92,19 +92,19 @@ def _foreseen(config: Config, bounds: _Bounds) -> list[Pruned]:
 
 def _due(session: Session, config: Config, bounds: _Bounds, namespace: str = "") -> list[Pruned]:
     from ldfi.cli.signing import signing
-    from ldfi.experiments.scheduler import folding
-    from ldfi.experiments.store import bygone, checkpoints, retention
+    from ldfi.experiments.scheduler import compaction
+    from ldfi.experiments.store import checkpoints, prune_experiments, retention
     from ldfi.experiments.store.retention import Pruned
 
     found = retention.due(session, _retention(config, namespace), bounds.now)
-    folded = folding.foreseen(session, bounds.lessons, bounds.now)
+    folded = compaction.foreseen(session, bounds.lessons, bounds.now)
     records = checkpoints.going(session, signing(config), bounds.runs, folded.going, folded.stands)
-    gone = bygone.old(session, bounds.experiments, folded.going, {*records})
+    gone = prune_experiments.old(session, bounds.experiments, folded.going, {*records})
     return [
         *found,
         folded.lessons,
         Pruned(checkpoints.WHAT, len(records), bounds.runs),
-        Pruned(bygone.WHAT, len(gone), bounds.experiments),
+        Pruned(prune_experiments.WHAT, len(gone), bounds.experiments),
     ]
 
 
@@ -113,7 +113,7 @@ def _done(config: Config, bounds: _Bounds) -> list[Pruned]:
     from ldfi.cli.signing import signing
     from ldfi.experiments.store import namespaces
     from ldfi.experiments.store.database import Database
-    from ldfi.experiments.store.found import must_be_there
+    from ldfi.experiments.store.readonly import must_be_there
 
     url = config.database_url.get_secret_value()
     must_be_there(url)
@@ -135,20 +135,20 @@ def _done(config: Config, bounds: _Bounds) -> list[Pruned]:
 
 def _pruned(database: Database, config: Config, bounds: _Bounds) -> list[Pruned]:
     from ldfi.experiments.cluster.garbage import short_collections
-    from ldfi.experiments.scheduler import folding
-    from ldfi.experiments.store import bygone, checkpoints, retention
+    from ldfi.experiments.scheduler import compaction
+    from ldfi.experiments.store import checkpoints, prune_experiments, retention
 
     keep, now = _retention(config, database.namespace), bounds.now
     with _progress() as told, short_collections():
         with database.read() as session:
             plan = retention.planned(session, keep, now)
         # first, or details would be taken out of lessons that go at once
-        folded = folding.fold(database, bounds.lessons, now, WHO, told)
+        folded = compaction.fold(database, bounds.lessons, now, WHO, told)
         found = [
             *retention.prune(database, keep, now, WHO, told, plan),
             folded,
             checkpoints.prune(database, bounds.runs, now, WHO, told),
-            bygone.prune(database, bounds.experiments, now, WHO, told),
+            prune_experiments.prune(database, bounds.experiments, now, WHO, told),
         ]
     database.shrink()
     return found

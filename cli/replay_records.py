@@ -83,7 +83,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a recording as a script for k6, which reaches rates that we do not."""
-    from ldfi.cli.measuring import profile_of, values_of
+    from ldfi.cli.load_run import profile_of, values_of
     from ldfi.scenarios.replays.k6 import script
     from ldfi.scenarios.replays.prepared import prepared
     from ldfi.scenarios.replays.recording import read_recording

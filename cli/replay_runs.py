@@ -79,7 +79,7 @@ def run(
     One target: exit code 1 where requests failed. Two: they are compared, 1 where the new one is
     worse. 3 where that cannot be told, or the rate was not reached, 4 where nobody answers.
     """
-    from ldfi.cli.measuring import Wanted, measured_by, told
+    from ldfi.cli.load_run import Wanted, measured_by, told
 
     service = _service(url, token) if keep else None
     wanted = Wanted(
@@ -120,7 +120,7 @@ def compare(
 
     Exit code 0: the same. 1: the new one is worse. 3: cannot be told.
     """
-    from ldfi.cli.measuring import told
+    from ldfi.cli.load_run import told
     from ldfi.scenarios.replays.measurement import read_measurement
 
     service = _service(url, token) if keep else None

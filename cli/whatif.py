@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ldfi.cli import exits
 from ldfi.cli.control import HERE, AsJson, Token, Url, connected
-from ldfi.cli.people import Exact, called_by_people
+from ldfi.cli.request_names import Exact, called_by_people
 from ldfi.cli.terminal import columns, show
 
 

@@ -14,9 +14,9 @@ from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
 
+from ldfi.dashboards.experiment_rows import Tried
 from ldfi.dashboards.links import to_experiment
 from ldfi.dashboards.open_hours import Span, closed, open_seconds, over, within
-from ldfi.dashboards.tried import Tried
 from ldfi.experiments.api.views import CampaignView
 from ldfi.experiments.domain.campaign.calendar import Calendar
 from ldfi.experiments.store.schema import AuditRow

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ldfi.dashboards.tried import Tried
+from ldfi.dashboards.experiment_rows import Tried
 from ldfi.dashboards.words import duration, listed, number
 from ldfi.experiments.api.views import CampaignView, EndingView
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule

@@ -14,7 +14,7 @@ from ldfi.dashboards.phrases import said_difference, said_predicate
 from ldfi.dashboards.roles import ROLES, Role, roles_of
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.traffic.catalogue import KnownClass, Look
-from ldfi.experiments.domain.traffic.shown import shown_often
+from ldfi.experiments.domain.traffic.observed_kinds import shown_often
 from ldfi.fit.protocol.kinds import family
 from ldfi.lineage.unseen import Unseen
 from ldfi.solver import Certificate

@@ -20,9 +20,9 @@ from sqlalchemy.orm import Session
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.scheduler.evidence import knowledge_from
-from ldfi.experiments.store import balances
-from ldfi.experiments.store.balances import Taught
+from ldfi.experiments.store import snapshots
 from ldfi.experiments.store.schema import ExperimentRow
+from ldfi.experiments.store.snapshots import Taught
 
 FRESH: Final = 30.0
 KEPT: Final = 100
@@ -67,7 +67,7 @@ class EvidenceKept:
         )
         taught_at = dict(session.execute(newest).tuples().all())
         new = [known.name for known in classes if not self._current(known, taught_at)]
-        taught = balances.of_classes(session, new, LESSONS) if new else {}
+        taught = snapshots.of_classes(session, new, LESSONS) if new else {}
         return (
             self._kept_of(known, taught.get(known.name), taught_at.get(known.name))
             for known in classes

@@ -16,8 +16,8 @@ from ldfi.analysis.repairs.advice import sentence
 from ldfi.analysis.repairs.called import Called
 from ldfi.dashboards import strip
 from ldfi.dashboards.day_kept import DayKept
-from ldfi.dashboards.must_act import Act, acts
-from ldfi.dashboards.standing import Standing
+from ldfi.dashboards.status_line import StatusLine
+from ldfi.dashboards.todo import Act, acts
 from ldfi.dashboards.worst import SHOWN, CalleesOf, Weakness, ranked
 from ldfi.experiments.api.service import live_experiments
 from ldfi.experiments.api.was_it_us import LAST, live_exposure, with_live
@@ -71,7 +71,7 @@ class NowStory:
     ``recent``: what was armed since ``recently``."""
 
     now: float
-    standing: Standing
+    standing: StatusLine
     running: list[Running]
     day: Exposure
     rows: list[strip.Row]
@@ -189,12 +189,12 @@ def _active(engine: Engine) -> list[Experiment]:
     return [each for each in live_experiments(engine).values() if each.active]
 
 
-def _standing(engine: Engine, edges: int, waiting: int) -> Standing:
+def _standing(engine: Engine, edges: int, waiting: int) -> StatusLine:
     state = engine.scheduler.state
     active = _active(engine)
     injecting = [each for each in active if each.state != "settling"]
     going = any(campaign.state == "running" for campaign in state.campaigns.values())
-    return Standing(
+    return StatusLine(
         hurt=[len(each.hurt) for each in injecting],
         counting=len(active) - len(injecting),
         halted=state.halted is not None,

@@ -13,7 +13,7 @@ from ldfi.analysis.words import happens
 from ldfi.dashboards.links import to_campaign, to_class, to_experiment, to_finding
 from ldfi.dashboards.render import PLACES
 from ldfi.experiments.cluster.tokens import Caller, Role
-from ldfi.experiments.store.named import Named, Term
+from ldfi.experiments.store.search import Named, Term
 from ldfi.fit.protocol.kinds import FAMILIES
 
 SHOWN: Final = 6

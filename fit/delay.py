@@ -16,25 +16,25 @@ from collections.abc import Callable
 
 from opentelemetry.trace import Span, StatusCode
 
-from ldfi.fit.strike import Strike
+from ldfi.fit.effect import Effect
 
 
 def delay(
     delay_ms: int, patience: float | None = None, timeout: Callable[[], object] | None = None
-) -> Strike:
+) -> Effect:
     """Hang for ``delay_ms``, or for ``patience`` (seconds) if the caller has less of it.
 
     ``timeout`` makes the failure for a caller whose patience ran out.
     """
     longest = delay_ms / 1000
     if patience is None or timeout is None or patience > longest:
-        return Strike(longest)
-    return Strike(max(patience, 0.0), timeout())
+        return Effect(longest)
+    return Effect(max(patience, 0.0), timeout())
 
 
 def timeout(
     longest_ms: int, patience: float | None, failure: Callable[[], object]
-) -> Strike | None:
+) -> Effect | None:
     """Hang for the caller's whole ``patience`` (seconds), then fail as it does when that is over.
 
     None where the caller has no patience that can be seen, or more of it than the fault may hang:
@@ -42,7 +42,7 @@ def timeout(
     """
     if patience is None or patience * 1000 > longest_ms:
         return None
-    return Strike(max(patience, 0.0), failure())
+    return Effect(max(patience, 0.0), failure())
 
 
 def hang(seconds: float) -> None:

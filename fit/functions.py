@@ -33,14 +33,14 @@ from typing import Any, NamedTuple, TypeVar
 from opentelemetry import context, trace
 from opentelemetry.trace import Status, StatusCode
 
-from ldfi.fit import error, passage, reporting, runtime
+from ldfi.fit import error, inject, reporting, runtime
 from ldfi.fit.delay import delay
-from ldfi.fit.passage import Site, armed
+from ldfi.fit.effect import Effect
+from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol import attributes
 from ldfi.fit.protocol.context import Injection
 from ldfi.fit.protocol.errors import InjectedFault
 from ldfi.fit.protocol.points import Point
-from ldfi.fit.strike import Strike
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Raisable = type[Exception] | Callable[[], Exception]
@@ -188,7 +188,7 @@ def _end(visit: _Visit, failure: BaseException | None) -> None:
 def _pass(visit: _Visit | None, parts: _Parts) -> None:
     if visit is not None and armed():
         try:
-            passage.through(_SITE, visit.span, parts)
+            inject.through(_SITE, visit.span, parts)
         except BaseException as failure:
             _close(visit, failure)
             raise
@@ -197,7 +197,7 @@ def _pass(visit: _Visit | None, parts: _Parts) -> None:
 async def _pass_async(visit: _Visit | None, parts: _Parts) -> None:
     if visit is not None and armed():
         try:
-            fault = passage.through_async(_SITE, visit.span, parts)
+            fault = inject.through_async(_SITE, visit.span, parts)
             if fault is not None:
                 await fault
         except BaseException as failure:
@@ -237,7 +237,7 @@ def _generator(parts: _Parts, function: Any) -> Any:
         try:
             with _within(span):
                 if armed():
-                    passage.through(_SITE, span, parts)
+                    inject.through(_SITE, span, parts)
             while True:
                 with _within(span):
                     try:
@@ -265,7 +265,7 @@ def _async_generator(parts: _Parts, function: Any) -> Any:
         step, given = generator.asend, None
         try:
             with _within(span):
-                fault = passage.through_async(_SITE, span, parts) if armed() else None
+                fault = inject.through_async(_SITE, span, parts) if armed() else None
                 if fault is not None:
                     await fault
             while True:
@@ -297,16 +297,16 @@ def _name(service: str, parts: _Parts) -> str:
     return str(Point(service, *parts[:4]))
 
 
-def _strike(injection: Injection, parts: _Parts) -> Strike | None:
+def _strike(injection: Injection, parts: _Parts) -> Effect | None:
     if injection.kind == "error":
         where = " ".join(filter(None, parts[:4]))
-        return Strike(failure=InjectedFault(f"{error.TEXT} at {where}"))
+        return Effect(failure=InjectedFault(f"{error.TEXT} at {where}"))
     if injection.kind == "delay":
         return delay(injection.delay_ms)
     for each in parts.raises:
         made = each(error.TEXT) if isinstance(each, type) else each()
         if injection.kind == f"exception:{type(made).__name__}":
-            return Strike(failure=error.marked(made))
+            return Effect(failure=error.marked(made))
     return None
 
 

@@ -41,7 +41,7 @@ from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.propagators.textmap import TextMapPropagator
 
 from ldfi.fit import baggage, patching, request, runtime
-from ldfi.fit.passage import BAGGAGE, current
+from ldfi.fit.inject import BAGGAGE, current
 from ldfi.fit.protocol.context import ENTRY, MAX_LENGTH
 
 VARIABLE: Final = "FIT_HOSTS"

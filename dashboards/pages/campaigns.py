@@ -14,13 +14,13 @@ from ldfi.analysis.phrases import said_shortly
 from ldfi.dashboards.burn_down import burn_down, picture
 from ldfi.dashboards.campaign_story import SHOWN, bounds, by_class, does, folds, hours, title
 from ldfi.dashboards.documents import required
+from ldfi.dashboards.experiment_rows import MOST, Tried, tried_in, tried_of
 from ldfi.dashboards.forms import Submitted
 from ldfi.dashboards.links import to_campaign
-from ldfi.dashboards.must_act import acts
 from ldfi.dashboards.now_story import callees
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
-from ldfi.dashboards.tried import MOST, Tried, tried_in, tried_of
+from ldfi.dashboards.todo import acts
 from ldfi.dashboards.weaknesses import STATES as WEAK
 from ldfi.dashboards.work import work
 from ldfi.dashboards.zones import viewers_zone

@@ -12,12 +12,12 @@ from ldfi.analysis.phrases import said_point
 from ldfi.dashboards.class_story import DONE, class_story, point_story
 from ldfi.dashboards.curves import looks_picture
 from ldfi.dashboards.evidence_kept import evidence_kept
+from ldfi.dashboards.experiment_rows import tried_of
 from ldfi.dashboards.now_story import callees, hurting
 from ldfi.dashboards.proved import Proved
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.roles import ROLES
 from ldfi.dashboards.route import PageRoute
-from ldfi.dashboards.tried import tried_of
 from ldfi.dashboards.weaknesses import STATES
 from ldfi.dashboards.worst import Weakness, severity
 from ldfi.errors import NotFound

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session, defer
 
 from ldfi.dashboards.documents import read_as
 from ldfi.dashboards.evidence_kept import evidence_kept
+from ldfi.dashboards.experiment_rows import CAME, said_ended, tried_of
 from ldfi.dashboards.experiment_story import (
     PURPOSES,
     Now,
@@ -30,7 +31,6 @@ from ldfi.dashboards.now_story import callees
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.roles import ROLES, roles_of
 from ldfi.dashboards.route import PageRoute
-from ldfi.dashboards.tried import CAME, said_ended, tried_of
 from ldfi.errors import NotFound
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.documents import Filter, Id, Reason

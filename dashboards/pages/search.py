@@ -17,7 +17,7 @@ from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.cluster.tokens import Caller
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.database import Database
-from ldfi.experiments.store.named import named
+from ldfi.experiments.store.search import named
 
 router = APIRouter(route_class=PageRoute)
 

@@ -16,7 +16,7 @@ from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.domain.gates.whatif import WhatIf, what_if
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.scheduler.evidence import knowledge_from
-from ldfi.experiments.store import balances
+from ldfi.experiments.store import snapshots
 from ldfi.experiments.store.database import Database
 
 router = APIRouter(route_class=PageRoute)
@@ -60,7 +60,7 @@ async def _answers(
         if not request_class or name == request_class
     ]
     with db.read() as session:
-        taught = balances.of_classes(session, [known.name for known in chosen])
+        taught = snapshots.of_classes(session, [known.name for known in chosen])
     answers = []
     for known in chosen:
         await asyncio.sleep(0)  # the watch goes on in between

@@ -26,7 +26,7 @@ import httpx
 import polyglot
 from together import Names, Say, Visitors, explored, in_order, killed, watching
 
-from ldfi.cli.checked import Demand, check_all
+from ldfi.cli.check_certificates import Demand, check_all
 from ldfi.cli.client import Client
 from ldfi.cli.ports import free_row
 from ldfi.explore.external import environment

@@ -21,7 +21,7 @@ from ldfi.experiments.cluster.relay import EdgeRelay
 from ldfi.experiments.cluster.service import Service
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database
-from ldfi.experiments.streams.door import Door
+from ldfi.experiments.streams.record_writer import RecordWriter
 from ldfi.experiments.telemetry import instruments
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ def take_in(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
     """Have spans and device metrics go through Kafka, where there is one."""
     if service.stream is None:
         return
-    app.state.door = Door(service.stream, service.topics, service.partitions)
+    app.state.door = RecordWriter(service.stream, service.topics, service.partitions)
     beside(stack, app.state.door.run())
     if service.role == "all":
         ingest = app.state.ingest = Ingest(lambda: worker_of(service))

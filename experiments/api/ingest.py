@@ -19,8 +19,8 @@ from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.scheduler.engine import Engine
-from ldfi.experiments.streams.door import Door, Letter
 from ldfi.experiments.streams.otlp import Divided, divide, from_json
+from ldfi.experiments.streams.record_writer import Letter, RecordWriter
 from ldfi.experiments.streams.wire import write_outcome
 from ldfi.experiments.telemetry import clock
 from ldfi.fit.protocol.allocation import DEVICE_BITS, mark_of
@@ -109,7 +109,7 @@ async def receive_traces(request: Request, _caller: Ingest) -> Response:
     if kind not in {PROTOBUF, JSON}:
         raise Problem(415, "unsupported-media-type", f"{kind!r}: send {PROTOBUF} or {JSON}")
     decoding: Decoding = request.app.state.decoding
-    door: Door | None = request.app.state.door
+    door: RecordWriter | None = request.app.state.door
     try:
         if door is not None:
             divided = await decoding.do(lambda: _divided(kind, body, encoding))
@@ -149,7 +149,7 @@ def _divided(kind: str, body: bytes, encoding: str) -> Divided:
     return divide(plain)
 
 
-async def _put(door: Door, letters: list[Letter]) -> None:
+async def _put(door: RecordWriter, letters: list[Letter]) -> None:
     try:
         await door.put(letters)
     except StreamError as error:
@@ -243,7 +243,7 @@ async def receive_device_metrics(
     key: bytes = request.app.state.member_key
     outcomes = [o for item in batch.metrics if (o := _outcome(item, key)) is not None]
     rejected = len(batch.metrics) - len(outcomes)
-    door: Door | None = request.app.state.door
+    door: RecordWriter | None = request.app.state.door
     if door is not None:
         await _put(door, [(door.topics.metrics, o.trace_id, write_outcome(o)) for o in outcomes])
     else:

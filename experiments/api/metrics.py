@@ -17,9 +17,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ldfi.experiments.api.auth import Metrics
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Db, PerhapsRunning
-from ldfi.experiments.cluster import measured as worker_measured
-from ldfi.experiments.scheduler import measured as engine_measured
-from ldfi.experiments.store import measured as record_measured
+from ldfi.experiments.cluster import metrics as worker_measured
+from ldfi.experiments.scheduler import metrics as engine_measured
+from ldfi.experiments.store import metrics as record_measured
 from ldfi.experiments.telemetry import clock, exposition, instruments
 from ldfi.experiments.telemetry.instruments import HTTP_REQUESTS, HTTP_SECONDS
 

@@ -16,8 +16,8 @@ from ldfi.experiments.domain.gates.whatif import WhatIf
 from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.injectors import NO_CONTEXT, Injectors
+from ldfi.experiments.domain.traffic.observed_kinds import shown_often
 from ldfi.experiments.domain.traffic.shares import shares
-from ldfi.experiments.domain.traffic.shown import shown_often
 from ldfi.experiments.domain.traffic.vitals import Sign
 from ldfi.experiments.scheduler.estimating import Forecast
 from ldfi.experiments.store.experiments import counts_of

@@ -13,7 +13,7 @@ from ldfi.experiments.api.rate_limit import RateLimiter
 from ldfi.experiments.api.request_ids import NameRequests
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.cluster.ingest import Ingest
-from ldfi.experiments.cluster.measured import of_worker
+from ldfi.experiments.cluster.metrics import of_worker
 from ldfi.experiments.cluster.tokens import Tokens
 from ldfi.experiments.telemetry import exposition
 

@@ -14,7 +14,7 @@ from typing import Final
 from ldfi.experiments.cluster.election import Election
 from ldfi.experiments.cluster.leader import Leader
 from ldfi.experiments.cluster.post import Post
-from ldfi.experiments.scheduler.above import Above
+from ldfi.experiments.scheduler.global_controls import GlobalControls
 from ldfi.experiments.store.database import Database
 
 _log = logging.getLogger("ldfi")
@@ -97,7 +97,7 @@ class Candidate:
     def _posts(self) -> list[Post]:
         return [self._default, *self._others]
 
-    def _above(self, post: Post) -> Above:
+    def _above(self, post: Post) -> GlobalControls:
         """Make what is over the namespace that is led there."""
 
         def others() -> Sequence[Database]:
@@ -105,9 +105,9 @@ class Candidate:
 
         limits, leader = self._default.service.limits, self.leader
         if post is self._default or leader is None:
-            return Above(others=others, limits=limits)
+            return GlobalControls(others=others, limits=limits)
         state = leader.engine.scheduler.state
-        return Above(
+        return GlobalControls(
             halted=lambda: state.halted,
             breach=lambda: state.breach,
             default=leader.database,

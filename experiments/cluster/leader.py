@@ -11,8 +11,8 @@ from typing import Any, Final
 from ldfi.experiments.cluster.service import Service
 from ldfi.experiments.notify.outbox import Outbox
 from ldfi.experiments.scheduler import counts
-from ldfi.experiments.scheduler.above import Above
 from ldfi.experiments.scheduler.engine import Engine
+from ldfi.experiments.scheduler.global_controls import GlobalControls
 from ldfi.experiments.scheduler.guardrails import Guardrails
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.streams.events import Events
@@ -32,7 +32,7 @@ class Leader:
     is over the namespace whose store it is.
     """
 
-    def __init__(self, service: Service, db: Database, above: Above) -> None:
+    def __init__(self, service: Service, db: Database, above: GlobalControls) -> None:
         self.database = db
         self.engine = Engine(
             db,

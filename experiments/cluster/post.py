@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from ldfi.experiments.cluster.leader import Leader
 from ldfi.experiments.cluster.service import Service
-from ldfi.experiments.scheduler.above import Above
 from ldfi.experiments.scheduler.engine import Engine
+from ldfi.experiments.scheduler.global_controls import GlobalControls
 from ldfi.experiments.store import findings, leaders, tallies
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry import clock
@@ -34,7 +34,7 @@ class Post:
             findings.make_good(change.session)
         return self._epoch
 
-    def lead(self, above: Above) -> Leader:
+    def lead(self, above: GlobalControls) -> Leader:
         """Begin to lead, once it is entered. Raises what the database raises."""
         self.leader = Leader(self.service, self.database.fenced(self._epoch), above)
         self._changed(self.leader.engine)

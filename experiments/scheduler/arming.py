@@ -15,7 +15,7 @@ from ldfi.experiments.domain.gates.guards import BYSTANDERS, objection
 from ldfi.experiments.domain.gates.waits import RENEWED, ServiceTimes
 from ldfi.experiments.domain.judging.bystanders import Bystanders, systems_of
 from ldfi.experiments.domain.judging.experiment import Experiment
-from ldfi.experiments.domain.judging.reach import Share
+from ldfi.experiments.domain.judging.reachability import Share
 from ldfi.experiments.domain.traffic.class_traffic import Traffic, calling
 from ldfi.experiments.scheduler.record import Record
 from ldfi.experiments.scheduler.rules_board import RulesBoard

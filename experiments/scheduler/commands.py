@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from ldfi.errors import Conflict, Halted
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
-from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.result import ExperimentResult
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.scheduler.arming import Arming
+from ldfi.experiments.scheduler.halt import HaltSwitch
 from ldfi.experiments.scheduler.record import Record
 from ldfi.experiments.scheduler.state import State, new_id
-from ldfi.experiments.scheduler.switch import Switch
 from ldfi.experiments.store import campaigns, experiments, maintenance
 from ldfi.experiments.store.database import Database
 
 
 class Commands:
-    """For halt and resume see the :class:`~ldfi.experiments.scheduler.switch.Switch`.
+    """For halt and resume see the :class:`~ldfi.experiments.scheduler.halt.Switch`.
 
     Everything here raises what the database raises.
     """
 
     def __init__(
-        self, db: Database, record: Record, arming: Arming, switch: Switch, state: State
+        self, db: Database, record: Record, arming: Arming, switch: HaltSwitch, state: State
     ) -> None:
         self._db = db
         self._record = record
@@ -110,7 +110,7 @@ class Commands:
         """Have an experiment that waits never tried in this campaign. Raises like approve."""
         campaign, experiment = self._waiting(experiment_id)
         experiment.abort(f"rejected: {reason}", now)
-        lesson = Lesson(experiment.hypothesis, succeeded=None, purpose="rejected")
+        lesson = ExperimentResult(experiment.hypothesis, succeeded=None, purpose="rejected")
         campaign.explorations[experiment.request_class].learn(lesson)
         campaign.drop(experiment)
         with self._db.change(now, who) as change:

@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
-from ldfi.experiments.domain.gates.present import Present
+from ldfi.experiments.domain.gates.current_state import CurrentState
 from ldfi.experiments.domain.gates.waits import ServiceTimes
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
@@ -33,7 +33,7 @@ from ldfi.experiments.domain.traffic.peers import Peers
 from ldfi.experiments.domain.traffic.root_outcome import root_outcome
 from ldfi.experiments.domain.traffic.vitals import Signs, Vitals
 from ldfi.experiments.domain.traffic.waiting import Waiting
-from ldfi.experiments.scheduler.above import Above
+from ldfi.experiments.scheduler.global_controls import GlobalControls
 from ldfi.experiments.scheduler.replays import Replays
 from ldfi.experiments.scheduler.rules_board import RulesBoard
 from ldfi.experiments.scheduler.scheduler import Scheduler
@@ -85,7 +85,7 @@ class Engine:
         limits: Limits | None = None,
         outcomes: OutcomeSource = "devices",
         clock: Clock = CLOCK,
-        above: Above | None = None,
+        above: GlobalControls | None = None,
     ) -> None:
         self._clock = clock
         self._db = db
@@ -158,9 +158,9 @@ class Engine:
         """When the oldest of them got its first span (Unix seconds); None where there is none."""
         return self._assembler.oldest
 
-    async def present(self, now: float) -> Present:
+    async def present(self, now: float) -> CurrentState:
         """Say how things are, for whoever is about to take something down."""
-        return Present(now, await self.signs(now), self.scheduler.state.breach)
+        return CurrentState(now, await self.signs(now), self.scheduler.state.breach)
 
     async def signs(self, now: float) -> Signs:
         """Say who ails, by the traces that are whole and by the newest of those that are not: one

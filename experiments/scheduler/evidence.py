@@ -14,22 +14,22 @@ from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.result import ExperimentResult
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
-from ldfi.experiments.store import Database, balances
-from ldfi.experiments.store.balances import Taught
+from ldfi.experiments.store import Database, snapshots
+from ldfi.experiments.store.snapshots import Taught
 
 
 def knowledge_of(session: Session, known: KnownClass) -> Knowledge:
     """Gather what traffic and all experiments on this version of the class have shown."""
-    return knowledge_from(known, balances.of_classes(session, [known.name])[known.name])
+    return knowledge_from(known, snapshots.of_classes(session, [known.name])[known.name])
 
 
 async def knowledge_beside(db: Database, known: KnownClass) -> Knowledge:
     """Gather the same beside the event loop. Nothing in it changes any more."""
     with db.read() as session:
-        taught = balances.of_classes(session, [known.name])[known.name]
+        taught = snapshots.of_classes(session, [known.name])[known.name]
     copied = replace(known, traffic=known.traffic.copy())
     return await asyncio.to_thread(knowledge_from, copied, taught)
 
@@ -47,5 +47,5 @@ def explored_from(known: KnownClass, taught: Taught) -> Exploration:
     if taught.stood is not None and taught.stood.version == known.version:
         exploration.resume(taught.stood.balance)
     current = (each for each in taught.lessons if each["version"] == known.version)
-    exploration.replay((Lesson.from_json(dict(each)) for each in current), told=False)
+    exploration.replay((ExperimentResult.from_json(dict(each)) for each in current), told=False)
     return exploration

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from ldfi.experiments.domain.gates.facts import Facts
 from ldfi.experiments.domain.judging.bystanders import COOL, LONGEST, MINUTE
 from ldfi.experiments.domain.judging.experiment import Experiment
+from ldfi.experiments.domain.traffic.baseline import Baseline
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.observation import Observation
-from ldfi.experiments.domain.traffic.spells import Spells
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class _Beside:
     """How a class fares while these are near to it."""
 
     experiments: list[Experiment]
-    spells: Spells = field(default_factory=Spells)
+    spells: Baseline = field(default_factory=Baseline)
 
 
 @dataclass(slots=True)

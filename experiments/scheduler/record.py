@@ -16,7 +16,7 @@ from typing import Any
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.campaign.exploration import FindingChange
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.result import ExperimentResult
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.scheduler.rules_board import RulesBoard
@@ -38,7 +38,7 @@ class _Ending:
     campaign: Campaign
     experiment: Experiment
     spent: int
-    lesson: Lesson | None
+    lesson: ExperimentResult | None
     changes: list[FindingChange]
     runs: Runs
     began: int
@@ -175,7 +175,7 @@ class Record:
         self._late.append(late)
         tracing.tell("end", experiment, each.began)
 
-    def _open_again(self, campaign: Campaign, lesson: Lesson) -> None:
+    def _open_again(self, campaign: Campaign, lesson: ExperimentResult) -> None:
         """Let be tried again what killed a process once, and was survived now."""
         tried = {fault.partition("@")[2] for fault in lesson.injected} & campaign.closed.keys()
         if tried:

@@ -2,7 +2,7 @@
 
 An exploration is a function of its class's traffic and of the lessons in their order, so it is
 taught them again, run by run; what earlier runs came to may be on record in one piece
-(:mod:`ldfi.experiments.store.balances`), and then it goes on from there. Lessons about an earlier
+(:mod:`ldfi.experiments.store.snapshots`), and then it goes on from there. Lessons about an earlier
 lineage of the class are left out. What was running is not taken up: whoever armed it is gone, its
 leases have run out or will, and nobody knows whom it exposed in the meantime.
 """
@@ -18,12 +18,12 @@ from sqlalchemy.orm import Session
 from ldfi.experiments.domain.campaign.campaign import Campaign, CampaignState
 from ldfi.experiments.domain.campaign.ending import Ending
 from ldfi.experiments.domain.campaign.exploration import Exploration
-from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.result import ExperimentResult
 from ldfi.experiments.domain.campaign.trials import Trial
 from ldfi.experiments.domain.traffic.catalogue import Catalogue, KnownClass
-from ldfi.experiments.store import balances, findings
-from ldfi.experiments.store.balances import Stood
+from ldfi.experiments.store import findings, snapshots
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
+from ldfi.experiments.store.snapshots import StoredSnapshot
 
 
 def restored(
@@ -37,7 +37,7 @@ def restored(
     campaign.next_run_at = row.next_run_at
     campaign.held.update(row.held)
     campaign.ending = Ending.from_json(row.ending)
-    stood, rows = balances.of_campaign(session, row.id)
+    stood, rows = snapshots.of_campaign(session, row.id)
     for name in sorted({*stood, *(each.request_class for each in rows)} - campaign.held):
         known = catalogue.classes.get(name)
         if known is None:
@@ -55,7 +55,10 @@ def restored(
 
 
 def explored(
-    campaign: Campaign, known: KnownClass, stood: Stood | None, rows: Iterable[ExperimentRow]
+    campaign: Campaign,
+    known: KnownClass,
+    stood: StoredSnapshot | None,
+    rows: Iterable[ExperimentRow],
 ) -> Exploration:
     """Explore a class as the runs of a campaign before this one have left it. ``rows``: experiments
     since it stood there."""
@@ -77,10 +80,10 @@ def explored(
     return exploration
 
 
-def lesson_in(row: ExperimentRow) -> Lesson:
+def lesson_in(row: ExperimentRow) -> ExperimentResult:
     """Read what an experiment taught."""
     assert row.lesson is not None, "only rows with lessons are asked for"  # noqa: S101
-    return Lesson.from_json(row.lesson)
+    return ExperimentResult.from_json(row.lesson)
 
 
 def _counts(campaign: Campaign, known: KnownClass, version: int | None) -> bool:

@@ -5,9 +5,9 @@ and how many devices it has treated for which experiment. From that, this board 
 that was taken down is really out of force everywhere, and how many members were exposed at most.
 
 Allowances: an experiment may treat no more devices than :meth:`RulesBoard.allow` said last. Who may
-treat how many of them is in :mod:`ldfi.experiments.scheduler.posted`: several edges *ask* for each
-device as they need it. What an edge was told of and does not give back, because it vanished, is
-taken to have been used. So the sum can never be more than was reserved.
+treat how many of them is in :mod:`ldfi.experiments.scheduler.armed_rule`: several edges *ask* for
+each device as they need it. What an edge was told of and does not give back, because it vanished,
+is taken to have been used. So the sum can never be more than was reserved.
 
 Many edges that have nobody enrolled hold a stream of *offers* each: the rules, without a lease.
 """
@@ -20,8 +20,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from ldfi.experiments.scheduler.armed_rule import ArmedRule
 from ldfi.experiments.scheduler.fleet import Behind, Fleet
-from ldfi.experiments.scheduler.posted import Posted
 from ldfi.fit.protocol.allowance import Enrolled
 from ldfi.fit.protocol.context import Arm
 from ldfi.fit.protocol.rules import Rule
@@ -50,7 +50,7 @@ class RulesBoard:
         self._lease = lease
         self._until = 0.0
         self._ticked: float | None = None
-        self._posted: dict[str, Posted] = {}
+        self._posted: dict[str, ArmedRule] = {}
         self._count = 0
         self._offered = "", ""
         self._changed = asyncio.Event()
@@ -63,11 +63,11 @@ class RulesBoard:
         """List the experiments whose rules are in force."""
         return [name for name, posted in self._posted.items() if posted.down is None]
 
-    def all(self) -> Mapping[str, Posted]:
+    def all(self) -> Mapping[str, ArmedRule]:
         """Map every experiment that is not forgotten yet, by its id, to what is known of it."""
         return self._posted
 
-    def __getitem__(self, experiment: str) -> Posted:
+    def __getitem__(self, experiment: str) -> ArmedRule:
         return self._posted[experiment]
 
     def drew(self, experiment: str, arm: str, mark: int) -> bool:
@@ -83,7 +83,7 @@ class RulesBoard:
         """
         edges = self.fleet.present(now)
         on_demand = not self._in_advance or (len(edges) > 1 and any(edges.values()))
-        posted = Posted.of(rule, members, allowed, self.fleet, [] if on_demand else [*edges])
+        posted = ArmedRule.of(rule, members, allowed, self.fleet, [] if on_demand else [*edges])
         posted.on_demand = on_demand
         posted.deal(now)
         self._posted[rule.experiment] = posted

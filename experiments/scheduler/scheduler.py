@@ -19,17 +19,17 @@ from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.observation import Observation
-from ldfi.experiments.scheduler.above import Above
 from ldfi.experiments.scheduler.arming import Arming
+from ldfi.experiments.scheduler.campaign_step import CampaignStep
 from ldfi.experiments.scheduler.certifier import Certifier
 from ldfi.experiments.scheduler.commands import Commands
 from ldfi.experiments.scheduler.drift import DriftWatch
-from ldfi.experiments.scheduler.passes import Passes
+from ldfi.experiments.scheduler.global_controls import GlobalControls
+from ldfi.experiments.scheduler.halt import HaltSwitch
 from ldfi.experiments.scheduler.record import Record
 from ldfi.experiments.scheduler.reports import ReportKeeper
 from ldfi.experiments.scheduler.rules_board import RulesBoard
 from ldfi.experiments.scheduler.state import State
-from ldfi.experiments.scheduler.switch import Switch
 from ldfi.experiments.store.database import Database
 from ldfi.fit.protocol.mark import Mark
 from ldfi.lineage.killed import Death
@@ -63,18 +63,21 @@ class Scheduler:
         now: float,
         lease: float = 10.0,
         traces: float = 0.0,
-        above: Above | None = None,
+        above: GlobalControls | None = None,
     ) -> None:
         self.state = State(
-            limits, injectors=injectors or Injectors(), traces=traces, above=above or Above()
+            limits,
+            injectors=injectors or Injectors(),
+            traces=traces,
+            above=above or GlobalControls(),
         )
         self._board = board
         self._catalogue = catalogue
         self._record = Record(db, board, catalogue)
         self._arming = Arming(db, board, self._record, self.state, lease)
-        self.switch = Switch(db, board, catalogue, self._record, self._arming, self.state)
+        self.switch = HaltSwitch(db, board, catalogue, self._record, self._arming, self.state)
         self.commands = Commands(db, self._record, self._arming, self.switch, self.state)
-        self._passes = Passes(db, board, catalogue, self._record, self._arming, self.state)
+        self._passes = CampaignStep(db, board, catalogue, self._record, self._arming, self.state)
         self._drift = DriftWatch(db, catalogue, self._record, self._arming, self.state, now)
         self.certifier = Certifier(self._record, self.state)
         self._reports = ReportKeeper(db, self.state.injectors)

@@ -16,12 +16,12 @@ from ldfi.experiments.domain.gates.facts import Facts, touches
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.judging.bystanders import systems_of
 from ldfi.experiments.domain.judging.experiment import Experiment
+from ldfi.experiments.domain.judging.missing_reports import too_many
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
-from ldfi.experiments.domain.judging.silence import too_many
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.returns import Returns
-from ldfi.experiments.scheduler.above import Above
+from ldfi.experiments.scheduler.global_controls import GlobalControls
 from ldfi.experiments.scheduler.nearby import Nearby
 from ldfi.experiments.scheduler.steps import WatchedSteps
 from ldfi.experiments.store import switches
@@ -64,7 +64,7 @@ class State:
     closed: dict[str, str] = field(default_factory=dict)
     outlived: set[str] = field(default_factory=set)
     traces: float = 0.0
-    above: Above = field(default_factory=Above)
+    above: GlobalControls = field(default_factory=GlobalControls)
     returns: Returns = field(default_factory=Returns)
 
     @property

@@ -24,10 +24,10 @@ from ldfi.checker.head import ClassVersion, SigningKey
 from ldfi.checker.record import VERDICTS, RunRecord
 from ldfi.errors import Conflict
 from ldfi.experiments.store import chain_check
-from ldfi.experiments.store.anew import put_anew
 from ldfi.experiments.store.compressed import parse
 from ldfi.experiments.store.database import Change, Database
 from ldfi.experiments.store.retention import LOT, Pruned, Told
+from ldfi.experiments.store.rewrite_rows import put_anew
 from ldfi.experiments.store.schema import (
     BalanceRow,
     CampaignRow,

@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from ldfi.checker.head import SigningKey
-from ldfi.experiments.store import leaders, revisions, turns
+from ldfi.experiments.store import leaders, revisions, write_queue
 from ldfi.experiments.store.compressed import parse
 from ldfi.experiments.store.schema import AuditRow, FlagRow
 from ldfi.experiments.telemetry.instruments import RECORDS_DROPPED
@@ -120,11 +120,11 @@ class Database:
         self.namespace = namespace
         self._schema = schema
         self._sqlite = parsed.get_backend_name() == "sqlite"
-        self._turns = turns.Turns()
+        self._turns = write_queue.WriteQueue()
         if self._sqlite and parsed.database not in {None, "", ":memory:"}:
             file = Path(str(parsed.database)).resolve()
             _make_ours(file)
-            self._turns = turns.of_file(file)
+            self._turns = write_queue.of_file(file)
         self._epoch: int | None = None
         self._connect(parsed)
         migrate(self.engine, self._turn)
@@ -286,7 +286,7 @@ def _begin_sqlite(connection: Connection) -> None:
     """Begin a transaction; one that will write takes the lock at once: taking it later can only
     fail."""
     if connection.get_execution_options().get("writing"):
-        turns.begin_writing(
+        write_queue.begin_writing(
             cast(sqlite3.Connection, connection.connection.driver_connection), _PATIENCE
         )
     else:

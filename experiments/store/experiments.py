@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from ldfi.errors import NotFound
 from ldfi.experiments.domain.campaign.exploration import FindingChange
-from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.campaign.recording import GONE, abandoned, record_of
+from ldfi.experiments.domain.campaign.result import ExperimentResult
 from ldfi.experiments.domain.judging.experiment import ACTIVE, Experiment, comparison_of
 from ldfi.experiments.store import chain, findings, notifications, tallies
 from ldfi.experiments.store.arming import new_row
@@ -66,7 +66,7 @@ def end(
     change: Change,
     experiment: Experiment,
     spent: int,
-    lesson: Lesson | None,
+    lesson: ExperimentResult | None,
     changes: Sequence[FindingChange] = (),
     runs: Runs | None = None,
 ) -> None:

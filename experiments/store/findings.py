@@ -16,8 +16,8 @@ from sqlalchemy.orm import Session, load_only
 
 from ldfi.errors import Conflict, NotFound
 from ldfi.experiments.domain.campaign.exploration import FindingChange
-from ldfi.experiments.domain.campaign.lesson import Hypothesis
 from ldfi.experiments.domain.campaign.lifecycle import CONFIRMED, HURTING, FindingState, next_state
+from ldfi.experiments.domain.campaign.result import Hypothesis
 from ldfi.experiments.domain.judging.killed import KILLED
 from ldfi.experiments.store import notifications
 from ldfi.experiments.store.database import Change

@@ -11,7 +11,7 @@ from ldfi.explore.external.collector import Collector
 from ldfi.explore.external.environment import variables
 from ldfi.explore.external.receiver import Receiver, is_loopback, split
 from ldfi.explore.external.requests import Sent, lineage_of, unanswered
-from ldfi.explore.external.shown import TO_SET, RunShown
+from ldfi.explore.external.run_result import TO_SET, RunResult
 from ldfi.explore.external.stamp import SharedKeys, Stamp
 from ldfi.fit.protocol.faults import Fault
 from ldfi.lineage.killed import deaths
@@ -71,7 +71,7 @@ class Elsewhere:
         """Begin a run."""
         self.collector.begin(trace_id)
 
-    def shown(self, trace_id: str, own: Sequence[Span], sent: Sequence[Sent]) -> RunShown:
+    def shown(self, trace_id: str, own: Sequence[Span], sent: Sequence[Sent]) -> RunResult:
         """Wait until the trace of a run is whole, and read it. ``own``: what the test itself has
         seen, ``sent``: its own requests to services elsewhere."""
         trace = self.collector.whole(trace_id, own)
@@ -80,20 +80,20 @@ class Elsewhere:
             self._runs.append(whole)
         died = tuple(deaths(trace.spans))
         if died:  # whatever else the trace lacks: another try would kill the next
-            return RunShown(lineage, died=died)
+            return RunResult(lineage, died=died)
         if sent and len(unanswered(trace, sent)) == len(sent):
             answered = next((each for each in sent if each.status), None)
             if answered is None:
-                return RunShown(
+                return RunResult(
                     lineage, f"nobody answered {sent[0]}: was it restarting?", passing=True
                 )
-            return RunShown(lineage, self._silence(answered))
+            return RunResult(lineage, self._silence(answered))
         hole = unusable(trace, lineage)
         if hole:
-            return RunShown(
+            return RunResult(
                 lineage, f"the trace is not whole: {_HOLES.get(hole, hole)}", passing=True
             )
-        return RunShown(lineage)
+        return RunResult(lineage)
 
     def doubt(self) -> str:
         """Say why what was concluded may be wrong; empty where nothing speaks for that."""

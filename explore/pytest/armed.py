@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import SpanKind
 
 from ldfi.explore.external.requests import Sent
-from ldfi.explore.external.shown import TO_SET, RunShown
+from ldfi.explore.external.run_result import TO_SET, RunResult
 from ldfi.explore.external.stamp import SharedKeys, Stamp
 from ldfi.explore.pytest import calls, libraries
 from ldfi.explore.pytest.everywhere import everywhere
@@ -97,14 +97,14 @@ class Armed:
         late = self._elsewhere.doubt() if self._elsewhere is not None else ""
         return late or self._unseen.doubt(self.recorder)
 
-    def shown(self, *, failed: bool) -> RunShown:
+    def shown(self, *, failed: bool) -> RunResult:
         """Read what the run has shown, as soon as all of it is here. ``failed``: the test did."""
         recorder = self.recorder
         if self._elsewhere is not None:
             own, sent = recorder.own_spans(failed=failed), recorder.sent()
             return self._elsewhere.shown(recorder.trace_id(), own, sent)
         lineage, sent = recorder.lineage(failed=failed), recorder.sent()
-        return RunShown(lineage, _apart(sent[0]) if sent and not lineage.called else "")
+        return RunResult(lineage, _apart(sent[0]) if sent and not lineage.called else "")
 
 
 def _apart(sent: Sent) -> str:

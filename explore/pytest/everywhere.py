@@ -15,7 +15,7 @@ from typing import Any
 from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 
-from ldfi.fit import passage
+from ldfi.fit import inject
 
 
 class _Fallback:
@@ -44,7 +44,7 @@ def everywhere(context: Context) -> Iterator[None]:
     if inner is None:  # another version of OpenTelemetry: threads stay as they are
         yield
         return
-    reader: Any = passage
+    reader: Any = inject
     found._RUNTIME_CONTEXT = fallback = _Fallback(inner, context)
     before, reader.current = reader.current, fallback.get_current
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from ldfi.explore.pytest.told import failure_of, headline, notes
+from ldfi.explore.pytest.describe_test import failure_of, headline, notes
 
 
 def write_junit(path: Path, documents: Sequence[Mapping[str, Any]]) -> None:

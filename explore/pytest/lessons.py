@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ldfi.explore.external.code import Unmapped, code_digest, files_digests
-from ldfi.explore.pytest.away import names_of, services_started
 from ldfi.explore.pytest.bounds import Bounds
+from ldfi.explore.pytest.remote import names_of, services_started
 from ldfi.explore.pytest.service import service_name
 from ldfi.explore.pytest.survived import Basis
 from ldfi.explore.pytest.tested import files_tested

@@ -15,17 +15,17 @@ from typing import Any, Final, Literal
 from ldfi.checker.outcome import OutcomeRecord
 from ldfi.checker.record import Rested
 from ldfi.experiments.domain.campaign.exploration import Exploration, Plan
-from ldfi.experiments.domain.campaign.fold import NO_INJECTOR, NO_TIMEOUT
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
+from ldfi.experiments.domain.campaign.result import ExperimentResult, Hypothesis
+from ldfi.experiments.domain.campaign.solver_input import NO_INJECTOR, NO_TIMEOUT
 from ldfi.experiments.domain.judging.killed import KILLED
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.domain.traffic.patterns import matching
-from ldfi.explore.pytest.abreast import Begun, InTurn, Making
 from ldfi.explore.pytest.bounds import Bounds
 from ldfi.explore.pytest.evidence import VERSION
+from ldfi.explore.pytest.parallel import Begun, InTurn, Making
 from ldfi.explore.pytest.run import Execute, Run
 from ldfi.explore.pytest.survived import Basis, SurvivedRuns, same_way
 from ldfi.fit.protocol.faults import DOWN, Fault
@@ -345,14 +345,14 @@ class _Search:
         )
         self._result.ignored = sorted({*self._result.ignored, *ignored})
 
-    def _lesson(self, plan: Plan, run: Run) -> Lesson:
+    def _lesson(self, plan: Plan, run: Run) -> ExperimentResult:
         lineage = run.lineage
         implications = frozenset(
             (f"delay@{point}", f"error@{point}") for point in lineage.timed_out
         )
         if run.passed is None or not lineage.fired:
             killed = frozenset[str]() if not run.died else plan.hypothesis
-            return Lesson(
+            return ExperimentResult(
                 plan.hypothesis,
                 None,
                 implications=implications,
@@ -360,7 +360,7 @@ class _Search:
                 killed=killed,
             )
         if run.passed:
-            return Lesson(
+            return ExperimentResult(
                 plan.hypothesis,
                 True,
                 fired=lineage.fired,
@@ -372,7 +372,7 @@ class _Search:
                 degraded=run.degraded or run.errors > self._errors,
             )
         self._failed[lineage.fired] = run
-        return Lesson(
+        return ExperimentResult(
             plan.hypothesis,
             False,
             fired=lineage.fired,
@@ -475,7 +475,7 @@ def _point(fault: str) -> str:
 
 
 def _record(
-    test: str, number: int, injected: Iterable[Fault], run: Run, lesson: Lesson
+    test: str, number: int, injected: Iterable[Fault], run: Run, lesson: ExperimentResult
 ) -> OutcomeRecord:
     """Write down one run of a test under faults. ``number``: which one it is, from 1 on."""
     trace = run.lineage.trace_id

@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Final, TypeGuard
 
 import pytest
 
-from ldfi.explore.pytest.away import (
+from ldfi.explore.pytest.fixture import PRESENT, Ldfi
+from ldfi.explore.pytest.remote import (
     address_asked,
     elsewhere_of,
     names_of,
     received,
     services_of,
 )
-from ldfi.explore.pytest.fixture import PRESENT, Ldfi
 
 if TYPE_CHECKING:
     from ldfi.explore.external.services import Services
     from ldfi.explore.pytest.bounds import Bounds
+    from ldfi.explore.pytest.describe_test import Document
     from ldfi.explore.pytest.loop import Explored, Finding
     from ldfi.explore.pytest.survived import SurvivedRuns
-    from ldfi.explore.pytest.told import Document
     from ldfi.lineage.outline import Outline
 
 NEEDED: Final = (
@@ -158,8 +158,8 @@ class Summary:
         """Say how many runs it took, and what was found; write the report."""
         if not self._found:
             return
+        from ldfi.explore.pytest.describe_test import headline, notes
         from ldfi.explore.pytest.report import total, write_report
-        from ldfi.explore.pytest.told import headline, notes
 
         terminalreporter.section("ldfi")
         for document in sorted(self._found, key=lambda each: str(each["test"])):
@@ -221,8 +221,8 @@ def _bounds(item: pytest.Function) -> Bounds:
 
 
 def _explore(item: pytest.Function, nextitem: pytest.Item | None) -> None:
+    from ldfi.explore.pytest.describe_test import document_of
     from ldfi.explore.pytest.protocol import explore_item
-    from ldfi.explore.pytest.told import document_of
 
     bounds = _bounds(item)
     item.stash.setdefault(PRESENT, Ldfi())

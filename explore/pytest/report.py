@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from ldfi.explore.pytest.describe_test import failure_of, headline, notes
 from ldfi.explore.pytest.evidence import SUFFIX, write_evidence
-from ldfi.explore.pytest.told import failure_of, headline, notes
 
 FORMAT: Final = "ldfi-pytest/1"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ldfi.explore.pytest.bounds import Bounds
+from ldfi.explore.pytest.describe_test import words_of
 from ldfi.explore.pytest.loop import Finding
 from ldfi.explore.pytest.run import Asked
 from ldfi.explore.pytest.service import service_name
-from ldfi.explore.pytest.told import words_of
 from ldfi.fit.protocol.faults import DOWN
 from ldfi.lineage.outline import Outline
 from ldfi.scenarios.asking import query_string

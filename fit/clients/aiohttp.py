@@ -16,16 +16,16 @@ from typing import Any
 import aiohttp
 from multidict import CIMultiDict
 
-from ldfi.fit import error, hosts, passage, patching
+from ldfi.fit import error, hosts, inject, patching
 from ldfi.fit.answers import Reply, answer_of, wire
 from ldfi.fit.clients import fakes, http
 from ldfi.fit.clients.aiohttp_slow import Sluice
 from ldfi.fit.delay import delay, timeout
-from ldfi.fit.passage import Site, armed
+from ldfi.fit.effect import Effect
+from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
 from ldfi.fit.protocol.points import http_point
 from ldfi.fit.slow import Slow
-from ldfi.fit.strike import Strike
 
 
 def patch() -> None:
@@ -53,7 +53,7 @@ def _async(original: Any) -> Any:
         if fakes.passed():
             return original(request, conn)
         go = getattr(conn, fakes.ANSWER, original)
-        fault = passage.through_async(_SITE, None, request, conn)
+        fault = inject.through_async(_SITE, None, request, conn)
         return go(request, conn) if fault is None else hit(fault, go, request, conn)
 
     return send
@@ -72,25 +72,25 @@ def _name(service: str, request: Any, _conn: Any) -> str:
     return http_point(service, request.method, host, url.port, url.raw_path, http.template())
 
 
-def _strike(injection: Injection, request: Any, conn: Any) -> Strike | None:
+def _strike(injection: Injection, request: Any, conn: Any) -> Effect | None:
     if injection.kind == "error":
         refused = OSError(errno.ECONNREFUSED, f"Connect call failed ({error.TEXT})")
-        return Strike(failure=aiohttp.ClientConnectorError(request.connection_key, refused))
+        return Effect(failure=aiohttp.ClientConnectorError(request.connection_key, refused))
     if injection.kind == "slow":
         by_a_fake = hasattr(conn, fakes.ANSWER)  # which knows nothing of slow bodies
-        return None if by_a_fake else Strike(injection.delay_ms / 1000, slow=True)
+        return None if by_a_fake else Effect(injection.delay_ms / 1000, slow=True)
     patience = conn.protocol.read_timeout
     if injection.kind == "delay":
         return delay(injection.delay_ms, patience, _late)
     if injection.kind == "timeout":
         return timeout(injection.delay_ms, patience, _late)
     if injection.kind == "refused":
-        return Strike(failure=_refused(request, conn))
+        return Effect(failure=_refused(request, conn))
     if injection.kind == "reset":
         torn = error.reset()
-        return Strike(failure=error.marked(aiohttp.ClientOSError(*torn.args), torn))
+        return Effect(failure=error.marked(aiohttp.ClientOSError(*torn.args), torn))
     answer = answer_of(injection.kind)
-    return None if answer is None else Strike(failure=answer)
+    return None if answer is None else Effect(failure=answer)
 
 
 def _late() -> Any:

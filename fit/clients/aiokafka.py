@@ -18,13 +18,13 @@ from typing import Any, Final
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError, NodeNotReadyError
 
-from ldfi.fit import error, hosts, passage, patching
+from ldfi.fit import error, hosts, inject, patching
 from ldfi.fit.clients.kafka import addressed, consumer_point
 from ldfi.fit.delay import delay, timeout
-from ldfi.fit.passage import Site, armed
+from ldfi.fit.effect import Effect
+from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
 from ldfi.fit.protocol.points import message_point
-from ldfi.fit.strike import Strike
 
 _HEADERS: Final = 4
 """Where they stand behind ``topic``: value, key, partition, time, headers."""
@@ -45,7 +45,7 @@ def _async(original: Any) -> Any:
     def send(producer: Any, topic: str, *rest: Any, **named: Any) -> Any:
         if armed():
             rest, named = hosts.guarded(_addressed, producer, rest, named) or (rest, named)
-            fault = passage.through_async(_SITE, None, producer, topic)
+            fault = inject.through_async(_SITE, None, producer, topic)
             if fault is not None:
                 return hit(fault, producer, topic, *rest, **named)
         return original(producer, topic, *rest, **named)
@@ -65,7 +65,7 @@ def _async_receiving(original: Any) -> Any:
     def get(consumer: Any, *partitions: Any, **named: Any) -> Any:
         if armed():
             waits = named.get("timeout_ms", 0) if original.__name__ == "getmany" else None
-            fault = passage.through_async(_RECEIVING, None, consumer, waits)
+            fault = inject.through_async(_RECEIVING, None, consumer, waits)
             if fault is not None:
                 return hit(fault, consumer, *partitions, **named)
         return original(consumer, *partitions, **named)
@@ -77,14 +77,14 @@ def _name(service: str, _producer: Any, topic: str) -> str:
     return message_point(service, "publish", "kafka", topic)
 
 
-def _strike(injection: Injection, producer: Any, topic: str) -> Strike | None:
+def _strike(injection: Injection, producer: Any, topic: str) -> Effect | None:
     if injection.kind == "error":
-        return Strike(failure=_failing(KafkaTimeoutError(error.TEXT)))
+        return Effect(failure=_failing(KafkaTimeoutError(error.TEXT)))
     if injection.kind == "delay":
         return delay(injection.delay_ms)
     patience = producer._request_timeout_ms / 1000
     if injection.kind == "timeout" and patience * 1000 <= injection.delay_ms:
-        return Strike(failure=_failing(_not_ready(producer, topic), patience))
+        return Effect(failure=_failing(_not_ready(producer, topic), patience))
     return None
 
 
@@ -116,9 +116,9 @@ def _name_receiving(service: str, consumer: Any, _waits: float | None) -> str:
     return consumer_point(service, consumer.subscription())
 
 
-def _strike_receiving(injection: Injection, _consumer: Any, waits: float | None) -> Strike | None:
+def _strike_receiving(injection: Injection, _consumer: Any, waits: float | None) -> Effect | None:
     if injection.kind == "error":
-        return Strike(failure=KafkaConnectionError(error.TEXT))
+        return Effect(failure=KafkaConnectionError(error.TEXT))
     patience = None if waits is None else waits / 1000
     if injection.kind == "delay":
         return delay(injection.delay_ms, patience, dict)

@@ -15,13 +15,13 @@ from typing import Any, Final, NamedTuple
 from asyncpg.connection import Connection
 from asyncpg.exceptions import AdminShutdownError, ConnectionDoesNotExistError
 
-from ldfi.fit import error, passage, patching
+from ldfi.fit import error, inject, patching
 from ldfi.fit.clients.postgresql import Raising, said_by_server, statement_point, verb_of
 from ldfi.fit.delay import delay, timeout
-from ldfi.fit.passage import Site, armed
+from ldfi.fit.effect import Effect
+from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
 from ldfi.fit.protocol.kinds import FaultKind
-from ldfi.fit.strike import Strike
 
 _GONE: Final = ("reset", "sql:lost")
 _METHODS: Final = ("execute", "executemany", "fetch", "fetchval", "fetchrow")
@@ -49,7 +49,7 @@ def _async(original: Any, plain: Any) -> Any:
     def execute(connection: Any, query: Any, *rest: Any, **named: Any) -> Any:
         if armed():
             patience = named.get("timeout")
-            fault = passage.through_async(_SITE, None, connection, query, patience)
+            fault = inject.through_async(_SITE, None, connection, query, patience)
             if fault is not None:
                 return hit(fault, connection, query, *rest, **named)
         return original(connection, query, *rest, **named)
@@ -74,10 +74,10 @@ def _name(service: str, connection: Any, query: str, _patience: Any) -> str:
     return statement_point(service, query, connection._params.database or "")
 
 
-def _strike(injection: Injection, connection: Any, query: str, patience: Any) -> Strike | None:
+def _strike(injection: Injection, connection: Any, query: str, patience: Any) -> Effect | None:
     if injection.kind == "error":
         said = f"could not reach the server: {error.TEXT}"
-        return Strike(failure=ConnectionDoesNotExistError(said))
+        return Effect(failure=ConnectionDoesNotExistError(said))
     waits = connection._config.command_timeout if patience is None else patience
     late = functools.partial(_Sleeping, waits)
     if injection.kind == "delay":
@@ -85,9 +85,9 @@ def _strike(injection: Injection, connection: Any, query: str, patience: Any) ->
     if injection.kind == "timeout":
         return _by_server(timeout(injection.delay_ms, waits, late))
     if injection.kind in _GONE:
-        return Strike(failure=_Torn(_gone(injection.kind)))
+        return Effect(failure=_Torn(_gone(injection.kind)))
     server_says = said_by_server(injection.kind, verb_of(query))
-    return None if server_says is None else Strike(failure=server_says)
+    return None if server_says is None else Effect(failure=server_says)
 
 
 def _gone(kind: FaultKind) -> Any:
@@ -98,8 +98,8 @@ def _gone(kind: FaultKind) -> Any:
     return error.marked(ConnectionDoesNotExistError(f"{said}: {words}"), AdminShutdownError(words))
 
 
-def _by_server(late: Strike | None) -> Strike | None:
-    return late if late is None or late.failure is None else Strike(failure=late.failure)
+def _by_server(late: Effect | None) -> Effect | None:
+    return late if late is None or late.failure is None else Effect(failure=late.failure)
 
 
 _SITE: Final = Site(_name, _strike)

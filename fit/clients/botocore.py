@@ -14,7 +14,7 @@ from botocore.endpoint import Endpoint
 
 from ldfi.fit import patching
 from ldfi.fit.clients import http
-from ldfi.fit.passage import armed
+from ldfi.fit.inject import armed
 from ldfi.fit.protocol.points import Point, address, rpc_point
 from ldfi.fit.protocol.urls import split_url
 

@@ -23,13 +23,13 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.trace import SpanKind, StatusCode
 
-from ldfi.fit import error, passage, patching
+from ldfi.fit import error, inject, patching
 from ldfi.fit.clients.kombu import refused_by_redis
 from ldfi.fit.delay import delay, timeout
-from ldfi.fit.passage import Site, armed
+from ldfi.fit.effect import Effect
+from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
 from ldfi.fit.protocol.points import message_point
-from ldfi.fit.strike import Strike
 
 
 def patch() -> None:
@@ -41,14 +41,14 @@ def patch() -> None:
 
 def _ending(original: Any) -> Any:
     def send_task(app: Any, *call: Any, **options: Any) -> Any:
-        before, failure = passage.current(), None
+        before, failure = inject.current(), None
         try:
             return original(app, *call, **options)
         except Exception as raised:
             failure = raised
             raise
         finally:
-            if passage.current() is not before:
+            if inject.current() is not before:
                 with suppress(Exception):
                     _end(before, failure)
 
@@ -69,7 +69,7 @@ def _end(before: Any, failure: Exception | None) -> None:
 def _waiting(original: Any) -> Any:
     def wait_for_pending(backend: Any, result: Any, *call: Any, **options: Any) -> Any:
         if armed():
-            passage.through(_RESULT, None, backend, options.get("timeout"))
+            inject.through(_RESULT, None, backend, options.get("timeout"))
         return original(backend, result, *call, **options)
 
     return wait_for_pending
@@ -79,9 +79,9 @@ def _name(service: str, _backend: Any, _patience: float | None) -> str:
     return message_point(service, "receive", "celery", "results")
 
 
-def _strike(injection: Injection, backend: Any, patience: float | None) -> Strike | None:
+def _strike(injection: Injection, backend: Any, patience: float | None) -> Effect | None:
     if injection.kind == "error":
-        return Strike(failure=_nobody(backend))
+        return Effect(failure=_nobody(backend))
     if injection.kind == "delay":
         return delay(injection.delay_ms, patience, _late)
     if injection.kind == "timeout":

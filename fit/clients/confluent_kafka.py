@@ -21,13 +21,13 @@ from weakref import WeakKeyDictionary
 import confluent_kafka
 from confluent_kafka import KafkaError, Message, cimpl
 
-from ldfi.fit import error, hosts, passage, patching
+from ldfi.fit import error, hosts, inject, patching
 from ldfi.fit.clients.kafka import addressed, consumer_point
 from ldfi.fit.delay import delay, timeout
-from ldfi.fit.passage import Site, armed
+from ldfi.fit.effect import Effect
+from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
 from ldfi.fit.protocol.points import message_point
-from ldfi.fit.strike import Strike
 
 _OTEL: Final = "opentelemetry.instrumentation.confluent_kafka"
 _LONGEST: Final = 300_000
@@ -125,7 +125,7 @@ def _put(producer: Any, consumer: Any) -> None:
 def _sync(original: Any) -> Any:
     def produce(producer: Any, topic: str, *rest: Any, **named: Any) -> Any:
         if armed():
-            report = passage.through(_SITE, None, producer, topic, rest, named)
+            report = inject.through(_SITE, None, producer, topic, rest, named)
             if report is not None:
                 _reports.setdefault(producer, []).append(report)
                 return None
@@ -178,7 +178,7 @@ def _tell(producer: Any) -> int:
 def _sync_poll(original: Any) -> Any:
     def poll(consumer: Any, timeout: float = -1, **named: Any) -> Any:
         if armed():
-            answer = passage.through(_RECEIVING, None, consumer, timeout)
+            answer = inject.through(_RECEIVING, None, consumer, timeout)
             if answer is not None:
                 return None if answer is _NOTHING else answer
         return original(consumer, timeout, **named)
@@ -192,15 +192,15 @@ def _name(service: str, _producer: Any, topic: str, _rest: Any, _named: Any) -> 
 
 def _strike(
     injection: Injection, producer: Any, topic: str, rest: Any, named: Any
-) -> Strike | None:
+) -> Effect | None:
     if injection.kind == "delay":
         return delay(injection.delay_ms)
     given = {**dict(zip(_ARGUMENTS, rest, strict=False)), **named}
     if injection.kind == "error":
-        return Strike(failure=_report(topic, given, 0.0, error.TEXT))
+        return Effect(failure=_report(topic, given, 0.0, error.TEXT))
     patience = _patience(producer.config or {})
     if injection.kind == "timeout" and patience <= injection.delay_ms:
-        return Strike(failure=_report(topic, given, patience / 1000))
+        return Effect(failure=_report(topic, given, patience / 1000))
     return None
 
 
@@ -225,10 +225,10 @@ def _name_receiving(service: str, consumer: Any, _timeout: float) -> str:
     return consumer_point(service, {each.topic for each in consumer.assignment()})
 
 
-def _strike_receiving(injection: Injection, _consumer: Any, waits: float) -> Strike | None:
+def _strike_receiving(injection: Injection, _consumer: Any, waits: float) -> Effect | None:
     if injection.kind == "error":
         said = KafkaError(KafkaError._ALL_BROKERS_DOWN, error.TEXT)
-        return Strike(failure=Message(error=said))
+        return Effect(failure=Message(error=said))
     patience = waits if waits >= 0 else None
     if injection.kind == "delay":
         return delay(injection.delay_ms, patience, lambda: _NOTHING)

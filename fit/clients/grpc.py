@@ -16,13 +16,13 @@ from urllib.parse import unquote
 import grpc
 from grpc import _channel
 
-from ldfi.fit import error, hosts, passage, patching
+from ldfi.fit import error, hosts, inject, patching
 from ldfi.fit.delay import delay, timeout
-from ldfi.fit.passage import Site, armed
+from ldfi.fit.effect import Effect
+from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
 from ldfi.fit.protocol.kinds import FaultKind
 from ldfi.fit.protocol.points import IPV4, rpc_point
-from ldfi.fit.strike import Strike
 
 _SCHEME: Final = re.compile(r"(?:dns|ipv4|ipv6|xds|google-c2p|passthrough):(?://[^/]*)?/?")
 _UNIX: Final = ("unix:", "unix-abstract:")
@@ -55,7 +55,7 @@ def _wrap(site: Site) -> Any:
             **named: Any,
         ) -> Any:
             if armed():
-                answer = passage.through(site, None, callee._method, timeout, callee)
+                answer = inject.through(site, None, callee._method, timeout, callee)
                 if answer is not None:
                     return answer
                 onward = hosts.guarded(_addressed, callee, metadata)
@@ -112,7 +112,7 @@ def _carried(injection: Injection, _method: Any, patience: float | None, callee:
 
 def _strike(
     injection: Injection, patience: float | None, callee: Any, failed: Any
-) -> Strike | None:
+) -> Effect | None:
     def late() -> Any:
         return failed(_state(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded"))
 
@@ -122,7 +122,7 @@ def _strike(
         return timeout(injection.delay_ms, patience, late)
     target = callee._channel.target() if injection.kind == "refused" else b""
     ended = ending(injection.kind, target.decode())
-    return None if ended is None else Strike(failure=failed(_state(*ended)))
+    return None if ended is None else Effect(failure=failed(_state(*ended)))
 
 
 def ending(kind: FaultKind, target: str) -> tuple[Any, str] | None:

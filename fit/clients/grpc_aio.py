@@ -14,12 +14,12 @@ import grpc
 from grpc import aio
 from grpc.aio import _channel
 
-from ldfi.fit import hosts, passage, patching
+from ldfi.fit import hosts, inject, patching
 from ldfi.fit.clients.grpc import addressed, ending, name
 from ldfi.fit.delay import delay, timeout
-from ldfi.fit.passage import Site, armed
+from ldfi.fit.effect import Effect
+from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
-from ldfi.fit.strike import Strike
 
 
 def patch() -> None:
@@ -43,7 +43,7 @@ def _pass(failed: Any, target: str, continuation: Any, details: Any, request: An
         onward = hosts.guarded(addressed, target, details.metadata)
         if onward is not None:
             details = details._replace(metadata=aio.Metadata(*onward))
-        fault = passage.through_async(_SITE, None, details.method, details.timeout, target)
+        fault = inject.through_async(_SITE, None, details.method, details.timeout, target)
     if fault is None:
         return continuation(details, request)
     return _hit(fault, failed, continuation, details, request)
@@ -163,13 +163,13 @@ class _FailedStreamStream(_Failed, aio.StreamStreamCall):
 
 def _strike(
     injection: Injection, _method: Any, patience: float | None, target: str
-) -> Strike | None:
+) -> Effect | None:
     if injection.kind == "delay":
         return delay(injection.delay_ms, patience, _late)
     if injection.kind == "timeout":
         return timeout(injection.delay_ms, patience, _late)
     ended = ending(injection.kind, target)
-    return None if ended is None else Strike(failure=_failure(*ended))
+    return None if ended is None else Effect(failure=_failure(*ended))
 
 
 def _late() -> aio.AioRpcError:

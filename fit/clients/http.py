@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
-from ldfi.fit.passage import SPAN, current
+from ldfi.fit.inject import SPAN, current
 
 PASSED: Final = "ldfi.passed"
 """Among the extensions of a request of httpx that has passed its point above the transport."""

@@ -14,17 +14,17 @@ import sys
 from http.client import HTTPConnection
 from typing import Any, Final
 
-from ldfi.fit import error, hosts, passage, patching
+from ldfi.fit import error, hosts, inject, patching
 from ldfi.fit.answers import answer_of, wire
 from ldfi.fit.clients import http
 from ldfi.fit.clients.http_file import Wire, slow_down
 from ldfi.fit.delay import delay, timeout
-from ldfi.fit.passage import Site, armed
+from ldfi.fit.effect import Effect
+from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
 from ldfi.fit.protocol.points import http_point
 from ldfi.fit.protocol.urls import split_url
 from ldfi.fit.slow import Slow
-from ldfi.fit.strike import Strike
 
 _ANSWER: Final = "_fit_answer"
 """On a connection whose request was not sent: what stands in for the answer, or comes slowly."""
@@ -43,7 +43,7 @@ def _sending(original: Any) -> Any:
         urllib3: Any = sys.modules.get("urllib3.connection")
         if not armed() or (urllib3 and isinstance(connection, urllib3.HTTPConnection)):
             return original(connection, *body, **options)
-        answer = passage.through(_SITE, None, connection)
+        answer = inject.through(_SITE, None, connection)
         if answer is not None:
             setattr(connection, _ANSWER, answer)
         if isinstance(answer, Wire):
@@ -120,20 +120,20 @@ def _name(service: str, connection: Any) -> str:
     return http_point(service, method, host, port, path.partition("?")[0], http.template())
 
 
-def _strike(injection: Injection, connection: Any) -> Strike | None:
+def _strike(injection: Injection, connection: Any) -> Effect | None:
     patience = _patience(connection)
     if injection.kind == "slow":
-        return Strike(injection.delay_ms / 1000, slow=True)
+        return Effect(injection.delay_ms / 1000, slow=True)
     if injection.kind == "delay":
         return delay(injection.delay_ms, patience, _late)
     if injection.kind == "timeout":
         return timeout(injection.delay_ms, patience, _late)
     if injection.kind == "refused":
-        return Strike(failure=error.refused())
+        return Effect(failure=error.refused())
     if injection.kind == "reset":
-        return Strike(failure=Wire(error.reset()))
+        return Effect(failure=Wire(error.reset()))
     answer = _UNAVAILABLE if injection.kind == "error" else answer_of(injection.kind)
-    return None if answer is None else Strike(failure=Wire(wire(answer)))
+    return None if answer is None else Effect(failure=Wire(wire(answer)))
 
 
 def _late() -> Wire:

@@ -13,17 +13,17 @@ from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any
 
-from ldfi.fit import error, hosts, passage, patching
+from ldfi.fit import error, hosts, inject, patching
 from ldfi.fit.answers import Reply, answer_of
 from ldfi.fit.clients import http
 from ldfi.fit.clients.httpx_failures import Cut, HttpxFailures, in_tasks, in_threads
 from ldfi.fit.clients.httpx_slow import slowed
 from ldfi.fit.delay import delay, timeout
-from ldfi.fit.passage import Site, armed
+from ldfi.fit.effect import Effect
+from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
 from ldfi.fit.protocol.points import http_point
 from ldfi.fit.slow import Slow
-from ldfi.fit.strike import Strike
 
 
 def patch() -> None:
@@ -44,7 +44,7 @@ def _sync(failures: HttpxFailures, original: Any) -> Any:
     def handle_request(pool: Any, request: Any) -> Any:
         if armed():
             if http.PASSED not in request.extensions:
-                answer = passage.through(here, None, request)
+                answer = inject.through(here, None, request)
                 if isinstance(answer, Slow):
                     return slowly(answer, pool, request)
                 if answer is not None:
@@ -81,7 +81,7 @@ def _async(failures: HttpxFailures, original: Any) -> Any:
         hosts.guarded(_address, request)
         if http.PASSED in request.extensions:
             return original(pool, request)
-        fault = passage.through_async(here, None, request)
+        fault = inject.through_async(here, None, request)
         return original(pool, request) if fault is None else hit(fault, pool, request)
 
     return handle_async_request
@@ -110,34 +110,34 @@ def _point(
 def site(failures: HttpxFailures) -> Site:
     """Return the point whose calls fail like this."""
 
-    def strike(injection: Injection, request: Any) -> Strike | None:
+    def strike(injection: Injection, request: Any) -> Effect | None:
         return _strike(failures, injection, request)
 
     return Site(_name, strike)
 
 
-def _strike(failures: HttpxFailures, injection: Injection, request: Any) -> Strike | None:
+def _strike(failures: HttpxFailures, injection: Injection, request: Any) -> Effect | None:
     core = failures.core
     if injection.kind == "error":
-        return Strike(
+        return Effect(
             failure=core.Response(
                 error.STATUS, headers=list(error.HEADERS.items()), content=error.BODY
             )
         )
     patience = _patience(request)
     if injection.kind == "slow":
-        return Strike(injection.delay_ms / 1000, slow=True)
+        return Effect(injection.delay_ms / 1000, slow=True)
     if injection.kind == "delay":
         return delay(injection.delay_ms, patience, lambda: core.ReadTimeout("timed out"))
     if injection.kind == "timeout":
         return timeout(injection.delay_ms, patience, failures.late)
     if injection.kind == "refused":
         url = request.url
-        return Strike(failure=failures.refused(url.host.decode(), url.port or _port(url.scheme)))
+        return Effect(failure=failures.refused(url.host.decode(), url.port or _port(url.scheme)))
     if injection.kind == "reset":
-        return Strike(failure=failures.reset())
+        return Effect(failure=failures.reset())
     answer = answer_of(injection.kind)
-    return None if answer is None else Strike(failure=_response(core, answer))
+    return None if answer is None else Effect(failure=_response(core, answer))
 
 
 def _patience(request: Any) -> float | None:

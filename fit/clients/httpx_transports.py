@@ -28,12 +28,12 @@ from httpx._transports.default import (
     map_httpcore_exceptions,
 )
 
-from ldfi.fit import passage, patching
+from ldfi.fit import inject, patching
 from ldfi.fit.clients.http import PASSED
 from ldfi.fit.clients.httpx import site
 from ldfi.fit.clients.httpx_failures import HttpxFailures, in_tasks, in_threads
 from ldfi.fit.clients.httpx_slow import slowed
-from ldfi.fit.passage import armed
+from ldfi.fit.inject import armed
 from ldfi.fit.slow import Slow
 
 SYNC: Final = in_threads(httpcore)
@@ -360,14 +360,14 @@ def _struck(request: httpx.Request) -> Any:
     if not armed():
         return None
     with map_httpcore_exceptions():
-        hit = passage.through(SITE, None, _beneath(request))
+        hit = inject.through(SITE, None, _beneath(request))
     return _above(hit, ResponseStream) if isinstance(hit, httpcore.Response) else hit
 
 
 async def _struck_async(request: httpx.Request) -> Any:
     if not armed():
         return None
-    fault = passage.through_async(ASYNC_SITE, None, _beneath(request))
+    fault = inject.through_async(ASYNC_SITE, None, _beneath(request))
     if fault is None:
         return None
     with map_httpcore_exceptions():

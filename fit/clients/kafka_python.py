@@ -18,13 +18,13 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 from kafka.producer.future import FutureProduceResult, FutureRecordMetadata
 
-from ldfi.fit import error, hosts, passage, patching
+from ldfi.fit import error, hosts, inject, patching
 from ldfi.fit.clients.kafka import addressed, consumer_point
 from ldfi.fit.delay import delay, timeout
-from ldfi.fit.passage import Site, armed
+from ldfi.fit.effect import Effect
+from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
 from ldfi.fit.protocol.points import message_point
-from ldfi.fit.strike import Strike
 
 _HEADERS: Final = 2
 """Where they stand behind ``topic``: value, key, headers."""
@@ -39,7 +39,7 @@ def patch() -> None:
 def _sync(original: Any) -> Any:
     def send(producer: Any, topic: str, *rest: Any, **named: Any) -> Any:
         if armed():
-            answer = passage.through(_SITE, None, producer, topic)
+            answer = inject.through(_SITE, None, producer, topic)
             if answer is not None:
                 return answer
             rest, named = hosts.guarded(_addressed, producer, rest, named) or (rest, named)
@@ -55,7 +55,7 @@ def _addressed(producer: Any, rest: Any, named: Any) -> Any:
 def _sync_poll(original: Any) -> Any:
     def poll(consumer: Any, timeout_ms: float = 0, *rest: Any, **named: Any) -> Any:
         if armed():
-            answer = passage.through(_RECEIVING, None, consumer, timeout_ms)
+            answer = inject.through(_RECEIVING, None, consumer, timeout_ms)
             if answer is not None:
                 return answer
         return original(consumer, timeout_ms, *rest, **named)
@@ -67,9 +67,9 @@ def _name(service: str, _producer: Any, topic: str) -> str:
     return message_point(service, "send", "kafka", topic)
 
 
-def _strike(injection: Injection, producer: Any, topic: str) -> Strike | None:
+def _strike(injection: Injection, producer: Any, topic: str) -> Effect | None:
     if injection.kind == "error":
-        return Strike(failure=_failed(topic))
+        return Effect(failure=_failed(topic))
     patience = producer.config["max_block_ms"] / 1000
     message = f"Failed to allocate memory within {patience:.1f} secs."
     if injection.kind == "delay":
@@ -89,9 +89,9 @@ def _name_receiving(service: str, consumer: Any, _timeout_ms: float) -> str:
     return consumer_point(service, consumer.subscription() or ())
 
 
-def _strike_receiving(injection: Injection, _consumer: Any, timeout_ms: float) -> Strike | None:
+def _strike_receiving(injection: Injection, _consumer: Any, timeout_ms: float) -> Effect | None:
     if injection.kind == "error":
-        return Strike(failure=KafkaConnectionError(error.TEXT))
+        return Effect(failure=KafkaConnectionError(error.TEXT))
     if injection.kind == "delay":
         return delay(injection.delay_ms, timeout_ms / 1000, dict)
     if injection.kind == "timeout":

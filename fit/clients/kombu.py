@@ -16,13 +16,13 @@ from typing import Any, Final
 from kombu.connection import Connection
 from kombu.messaging import Producer
 
-from ldfi.fit import error, hosts, passage, patching
+from ldfi.fit import error, hosts, inject, patching
 from ldfi.fit.delay import delay
-from ldfi.fit.passage import Site, armed
+from ldfi.fit.effect import Effect
+from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
 from ldfi.fit.protocol.points import message_point
 from ldfi.fit.protocol.urls import split_url
-from ldfi.fit.strike import Strike
 
 _HEADERS: Final = 4
 _ROUTING_KEY: Final = 6
@@ -60,7 +60,7 @@ def _attempt(original: Any) -> Any:
                 _sending.set(routing_key)
             else:
                 try:
-                    passage.through(_SITE, None, connection, routing_key)
+                    inject.through(_SITE, None, connection, routing_key)
                 except Exception:
                     _sending.set(routing_key)
                     raise
@@ -74,7 +74,7 @@ def _establish(original: Any) -> Any:
     def establish(connection: Any, *rest: Any, **named: Any) -> Any:
         routing_key = _sending.get()
         if routing_key is not None and armed():
-            passage.through(_SITE, None, connection, routing_key)
+            inject.through(_SITE, None, connection, routing_key)
             _sending.set(None)  # that was this attempt; the message is sent by it
         return original(connection, *rest, **named)
 
@@ -96,9 +96,9 @@ def _name(service: str, _connection: Any, routing_key: str) -> str:
     return message_point(service, "send", "", routing_key)
 
 
-def _strike(injection: Injection, connection: Any, _routing_key: str) -> Strike | None:
+def _strike(injection: Injection, connection: Any, _routing_key: str) -> Effect | None:
     if injection.kind == "error":
-        return Strike(failure=_nobody(connection))
+        return Effect(failure=_nobody(connection))
     if injection.kind == "delay":
         return delay(injection.delay_ms)
     return None

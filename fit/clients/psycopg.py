@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import psycopg
 
-from ldfi.fit import error, passage, patching
+from ldfi.fit import error, inject, patching
 from ldfi.fit.clients.postgresql import (
     ABOVE,
     Raising,
@@ -24,9 +24,9 @@ from ldfi.fit.clients.postgresql import (
     verb_of,
 )
 from ldfi.fit.delay import delay
-from ldfi.fit.passage import Site, armed
+from ldfi.fit.effect import Effect
+from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
-from ldfi.fit.strike import Strike
 
 
 def patch() -> None:
@@ -41,7 +41,7 @@ def _sync(plain: Any) -> Callable[[Any], Any]:
     def wrap(original: Any) -> Any:
         def execute(cursor: Any, query: Any, *rest: Any, **named: Any) -> Any:
             if armed() and not getattr(cursor.connection, ABOVE, False):
-                said = passage.through(_SITE, None, cursor, query)
+                said = inject.through(_SITE, None, cursor, query)
                 if isinstance(said, Severed):
                     said.on()
                 elif said is not None:
@@ -73,7 +73,7 @@ def _async(plain: Any) -> Callable[[Any], Any]:
 
         def execute(cursor: Any, query: Any, *rest: Any, **named: Any) -> Any:
             if armed() and not getattr(cursor.connection, ABOVE, False):
-                fault = passage.through_async(_SITE, None, cursor, query)
+                fault = inject.through_async(_SITE, None, cursor, query)
                 if fault is not None:
                     return hit(fault, cursor, query, *rest, **named)
             return original(cursor, query, *rest, **named)
@@ -101,17 +101,17 @@ def _text(query: Any, cursor: Any) -> str:
     return query.decode("utf-8", "replace") if isinstance(query, bytes) else query.as_string(cursor)
 
 
-def _strike(injection: Injection, cursor: Any, query: Any) -> Strike | None:
+def _strike(injection: Injection, cursor: Any, query: Any) -> Effect | None:
     if injection.kind == "error":
-        return Strike(failure=psycopg.OperationalError(f"could not reach the server: {error.TEXT}"))
+        return Effect(failure=psycopg.OperationalError(f"could not reach the server: {error.TEXT}"))
     if injection.kind == "delay":
         return delay(injection.delay_ms)
     if cursor.connection._pipeline is not None:
         return None
     if injection.kind == "reset":
-        return Strike(failure=Severed(cursor.connection.fileno()))
+        return Effect(failure=Severed(cursor.connection.fileno()))
     said = said_by_server(injection.kind, verb_of(_text(query, cursor)))
-    return None if said is None else Strike(failure=said)
+    return None if said is None else Effect(failure=said)
 
 
 _SITE: Final = Site(_name, _strike)

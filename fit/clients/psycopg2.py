@@ -18,7 +18,7 @@ from typing import Any, Final
 import psycopg2
 from psycopg2 import extensions
 
-from ldfi.fit import error, passage, patching
+from ldfi.fit import error, inject, patching
 from ldfi.fit.clients.postgresql import (
     ABOVE,
     Raising,
@@ -28,9 +28,9 @@ from ldfi.fit.clients.postgresql import (
     verb_of,
 )
 from ldfi.fit.delay import delay
-from ldfi.fit.passage import Site, armed
+from ldfi.fit.effect import Effect
+from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
-from ldfi.fit.strike import Strike
 
 _CLOSE: Final = "SELECT pg_terminate_backend(pg_backend_pid())"
 
@@ -53,7 +53,7 @@ def _sync(original: Any) -> Any:
     def execute(cursor: Any, query: Any, *rest: Any, **named: Any) -> Any:
         here = cursor.connection
         if armed() and not here.async_ and not getattr(here, ABOVE, False):
-            said = passage.through(_SITE, None, cursor, query)
+            said = inject.through(_SITE, None, cursor, query)
             if isinstance(said, Severed):
                 said.on()
             elif said is not None:
@@ -110,16 +110,16 @@ def _text(query: Any, cursor: Any) -> str:
     return query if isinstance(query, str) else str(query.as_string(cursor))
 
 
-def _strike(injection: Injection, cursor: Any, query: Any) -> Strike | None:
+def _strike(injection: Injection, cursor: Any, query: Any) -> Effect | None:
     if injection.kind == "error":
         said = f"could not reach the server: {error.TEXT}"
-        return Strike(failure=psycopg2.OperationalError(said))
+        return Effect(failure=psycopg2.OperationalError(said))
     if injection.kind == "delay":
         return delay(injection.delay_ms)
     if injection.kind == "reset":
-        return Strike(failure=Severed(cursor.connection.fileno()))
+        return Effect(failure=Severed(cursor.connection.fileno()))
     server_says = said_by_server(injection.kind, verb_of(_text(query, cursor)))
-    return None if server_says is None else Strike(failure=server_says)
+    return None if server_says is None else Effect(failure=server_says)
 
 
 _SITE: Final = Site(_name, _strike)

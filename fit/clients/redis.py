@@ -17,13 +17,13 @@ from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio.client import Pipeline as AsyncPipeline
 from redis.client import Pipeline
 
-from ldfi.fit import error, passage, patching
+from ldfi.fit import error, inject, patching
 from ldfi.fit.delay import delay, timeout
-from ldfi.fit.passage import Site, armed
+from ldfi.fit.effect import Effect
+from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
 from ldfi.fit.protocol.kinds import FaultKind
 from ldfi.fit.protocol.points import address, database_point
-from ldfi.fit.strike import Strike
 
 
 def patch() -> None:
@@ -40,7 +40,7 @@ def _sync(original: Any) -> Any:
     # them together again costs half as much as everything else does without a context.
     def attempt(*call: Any, **options: Any) -> Any:
         if armed():
-            passage.through(_SITE, None, *call[:3])
+            inject.through(_SITE, None, *call[:3])
         return original(*call, **options)
 
     return attempt
@@ -53,7 +53,7 @@ def _async(original: Any) -> Any:
 
     def attempt(*call: Any, **options: Any) -> Any:
         if armed():
-            fault = passage.through_async(_SITE, None, *call[:3])
+            fault = inject.through_async(_SITE, None, *call[:3])
             if fault is not None:
                 return hit(fault, *call, **options)
         return original(*call, **options)
@@ -76,9 +76,9 @@ def _first_command(what: Any) -> str:
     return command.decode() if isinstance(command, bytes) else str(command)
 
 
-def _strike(injection: Injection, client: Any, connection: Any, what: Any) -> Strike | None:
+def _strike(injection: Injection, client: Any, connection: Any, what: Any) -> Effect | None:
     if injection.kind == "error":
-        return Strike(
+        return Effect(
             failure=exceptions.ConnectionError(f"Error 111 connecting to server: {error.TEXT}")
         )
     late = functools.partial(_late, client, connection)
@@ -87,7 +87,7 @@ def _strike(injection: Injection, client: Any, connection: Any, what: Any) -> St
     if injection.kind == "timeout":
         return timeout(injection.delay_ms, connection.socket_timeout, late)
     failure = _failure(injection.kind, client, connection, single=isinstance(what, str))
-    return None if failure is None else Strike(failure=failure)
+    return None if failure is None else Effect(failure=failure)
 
 
 def _late(client: Any, connection: Any) -> Any:

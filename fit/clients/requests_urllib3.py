@@ -20,17 +20,17 @@ from urllib3.exceptions import NewConnectionError, ReadTimeoutError
 from urllib3.response import HTTPResponse as Urllib3Response
 from urllib3.util.timeout import Timeout
 
-from ldfi.fit import error, hosts, passage, patching
+from ldfi.fit import error, hosts, inject, patching
 from ldfi.fit.answers import Reply, answer_of, wire
 from ldfi.fit.clients import fakes, http
 from ldfi.fit.clients.http_file import Wire, slow_down
 from ldfi.fit.delay import delay, timeout
-from ldfi.fit.passage import Site, armed
+from ldfi.fit.effect import Effect
+from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
 from ldfi.fit.protocol.points import http_point
 from ldfi.fit.protocol.urls import split_url
 from ldfi.fit.slow import Slow
-from ldfi.fit.strike import Strike
 
 
 def patch() -> None:
@@ -41,7 +41,7 @@ def patch() -> None:
 def _sync(original: Any) -> Any:
     def make_request(pool: Any, conn: Any, method: str, url: str, **options: Any) -> Any:
         if armed() and not fakes.passed():
-            answer = passage.through(_SITE, None, pool, conn, method, url, options)
+            answer = inject.through(_SITE, None, pool, conn, method, url, options)
             if isinstance(answer, Slow):
                 hosts.guarded(_address, pool, url, options)
                 return slowly(answer, pool, conn, method, url, options)
@@ -112,11 +112,11 @@ def _name(service: str, pool: Any, _conn: Any, method: str, url: str, _options: 
 
 def _strike(
     injection: Injection, pool: Any, conn: Any, method: str, url: str, options: Any
-) -> Strike | None:
+) -> Effect | None:
     patience = _patience(options.get("timeout"))
     late = functools.partial(_late, pool, url, patience)
     if injection.kind == "slow":
-        return None if fakes.answers() else Strike(injection.delay_ms / 1000, slow=True)
+        return None if fakes.answers() else Effect(injection.delay_ms / 1000, slow=True)
     if injection.kind == "delay":
         return delay(injection.delay_ms, patience, late)
     if injection.kind == "timeout":
@@ -124,13 +124,13 @@ def _strike(
     if injection.kind == "refused":
         refused = error.refused()
         said = NewConnectionError(conn, f"Failed to establish a new connection: {refused}")
-        return Strike(failure=error.marked(said, refused))
+        return Effect(failure=error.marked(said, refused))
     if injection.kind == "reset":
-        return Strike(failure=error.reset())  # the pool makes a ProtocolError of it
+        return Effect(failure=error.reset())  # the pool makes a ProtocolError of it
     answer = _UNAVAILABLE if injection.kind == "error" else answer_of(injection.kind)
     if answer is None:
         return None
-    return Strike(failure=_response(answer, pool, method, url, options))
+    return Effect(failure=_response(answer, pool, method, url, options))
 
 
 def _late(pool: Any, url: str, patience: float | None) -> Any:

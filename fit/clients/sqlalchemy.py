@@ -17,13 +17,13 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.pool import Pool
 from sqlalchemy.util import await_only
 
-from ldfi.fit import error, passage, patching
+from ldfi.fit import error, inject, patching
 from ldfi.fit.clients import postgresql
 from ldfi.fit.delay import delay
-from ldfi.fit.passage import Site, armed
+from ldfi.fit.effect import Effect
+from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
 from ldfi.fit.protocol.points import Point, database_point, template_statement, template_words
-from ldfi.fit.strike import Strike
 
 
 def patch() -> None:
@@ -79,9 +79,9 @@ def _connect(original: Any) -> Any:
 def _pass(site: Site, span: Any, *arguments: Any) -> Any:
     """Pass a point. Under asyncio SQLAlchemy runs in a greenlet, from which one can await."""
     if arguments[0].dialect.is_async:
-        fault = passage.through_async(site, span, *arguments)
+        fault = inject.through_async(site, span, *arguments)
         return None if fault is None else await_only(fault)
-    return passage.through(site, span, *arguments)
+    return inject.through(site, span, *arguments)
 
 
 def _name_statement(service: str, context: Any, statement: str) -> str:
@@ -98,23 +98,23 @@ def _peer(engine: Any) -> str:
     return named if named.strip("*") else str(engine.dialect.name)
 
 
-def _strike_statement(injection: Injection, context: Any, statement: str) -> Strike | None:
+def _strike_statement(injection: Injection, context: Any, statement: str) -> Effect | None:
     if injection.kind == "error":
-        return Strike(failure=_unreachable(context.dialect))
+        return Effect(failure=_unreachable(context.dialect))
     if injection.kind == "delay":
         return delay(injection.delay_ms)
     verb = template_statement(statement).partition(" ")[0]
     said = postgresql.raising(injection.kind, context.dialect, verb)
-    return None if said is None else Strike(failure=said)
+    return None if said is None else Effect(failure=said)
 
 
-def _strike_connection(injection: Injection, engine: Any) -> Strike | None:
+def _strike_connection(injection: Injection, engine: Any) -> Effect | None:
     if injection.kind == "error":
-        return Strike(failure=_connection_error(engine.dialect, _unreachable(engine.dialect)))
+        return Effect(failure=_connection_error(engine.dialect, _unreachable(engine.dialect)))
     if injection.kind == "delay":
         return delay(injection.delay_ms)
     if injection.kind == "refused" and engine.dialect.driver == "psycopg":
-        return Strike(failure=_connection_error(engine.dialect, _refused(engine)))
+        return Effect(failure=_connection_error(engine.dialect, _refused(engine)))
     return None
 
 

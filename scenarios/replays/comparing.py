@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Final, Literal
 
-from ldfi.scenarios.replays.chances import holm, hypergeometric, student
+from ldfi.scenarios.replays.distributions import holm, hypergeometric, student
 from ldfi.scenarios.replays.intervals import (
     Interval,
     difference_interval,

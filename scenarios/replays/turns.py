@@ -22,7 +22,7 @@ from itertools import compress
 from operator import itemgetter
 from typing import Final
 
-from ldfi.scenarios.replays.chances import student
+from ldfi.scenarios.replays.distributions import student
 from ldfi.scenarios.replays.series import Series
 
 BEYOND: Final = 4

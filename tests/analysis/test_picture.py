@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from ldfi.analysis.gist import Gist, ServiceCall, ServiceLine
 from ldfi.analysis.picture import (
     BOX,
     HEIGHT,
@@ -22,6 +21,7 @@ from ldfi.analysis.picture import (
     picture,
     places,
 )
+from ldfi.analysis.summary import ServiceCall, ServiceLine, Summary
 
 CALLS = st.sets(
     st.tuples(st.integers(0, 12), st.integers(0, 12)).filter(lambda pair: pair[0] != pair[1]),
@@ -54,7 +54,7 @@ def test_a_service_is_marked_by_more_than_its_colour() -> None:
         ServiceLine("api", "untried"),
         *(ServiceLine(standing, standing) for standing in MEANINGS),
     )
-    gist = Gist("", "", "", (), (), (), 0, (), (), 0, services, calls)
+    gist = Summary("", "", "", (), (), (), 0, (), (), 0, services, calls)
     drawn = ElementTree.fromstring(picture(gist))  # noqa: S314  it is our own
     for group in drawn.findall("g"):
         name = (group.findtext("title") or "").partition(":")[0]
@@ -65,7 +65,7 @@ def test_a_service_is_marked_by_more_than_its_colour() -> None:
 
 
 def test_of_one_service_there_is_nothing_to_draw() -> None:
-    gist = Gist("", "", "", (), (), (), 0, (), (), 0, (ServiceLine("api", "untried"),), ())
+    gist = Summary("", "", "", (), (), (), 0, (), (), 0, (ServiceLine("api", "untried"),), ())
     assert picture(gist) == ""
 
 
@@ -73,7 +73,7 @@ def test_long_names_are_cut_in_the_box_and_whole_in_its_title() -> None:
     long = "库存服务" * 20
     services = (ServiceLine("api", "untried"), ServiceLine(long, "lost"))
     calls = (ServiceCall("api", long, 1, 0),)
-    drawn = picture(Gist("", "", "", (), (), (), 0, (), (), 0, services, calls))
+    drawn = picture(Summary("", "", "", (), (), (), 0, (), (), 0, services, calls))
     (title,) = [t for t in re.findall("<title>(.*?)</title>", drawn) if "api" not in t]
     assert title.startswith(long)
     (shown,) = [t for t in re.findall("<text[^>]*>(.*?)</text>", drawn) if t.endswith("…")]

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from ldfi.analysis import png as drawing
 from ldfi.analysis.analysis import analyze
-from ldfi.analysis.gist import Gist, RedItem, ServiceCall, ServiceLine
 from ldfi.analysis.png import SHARP, png, svg
+from ldfi.analysis.summary import RedItem, ServiceCall, ServiceLine, Summary
 from ldfi.cli.main import app
 from ldfi.errors import Invalid
 
@@ -35,12 +35,12 @@ def size(picture: bytes) -> tuple[int, int]:
     return int.from_bytes(picture[16:20], "big"), int.from_bytes(picture[20:24], "big")
 
 
-def of(name: str) -> Gist:
+def of(name: str) -> Summary:
     """A gist in which one service is red, whatever it is called."""
     red = RedItem((name,), name, 1, (f"{name} was lost",), ())
     services = (ServiceLine("api", "untried"), ServiceLine(name, "lost"))
     calls = (ServiceCall("api", name, 1, 0),)
-    return Gist(name, "", "", (), (), (), 0, (red,), (), 0, services, calls)
+    return Summary(name, "", "", (), (), (), 0, (red,), (), 0, services, calls)
 
 
 def test_it_says_what_the_report_says_first() -> None:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from ldfi.cli.main import app
 from ldfi.errors import InvalidReplay, Unreachable
 from tests.kit.service import GIVEN, client_of, service
-from tests.scenarios.replays.test_measuring import target
+from tests.scenarios.replays.test_load_run import target
 
 RECORDING = '{"path": "/home"}\n{"path": "/broken"}\n{"path": "/users/*"}\n'
 SHORT = ("--rate", "30", "--duration", "1s", "--json")

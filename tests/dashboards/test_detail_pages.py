@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 from sqlalchemy import select
 
-from ldfi.experiments.scheduler.folding import fold
+from ldfi.experiments.scheduler.compaction import fold
 from ldfi.experiments.store import Database, retention
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from tests.dashboards.browsing import Markup, Site, site, text_of

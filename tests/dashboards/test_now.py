@@ -12,7 +12,7 @@ from ldfi.analysis.repairs.called import Called
 from ldfi.dashboards import strip
 from ldfi.dashboards.day_kept import EVERY
 from ldfi.dashboards.links import to_was_it_us
-from ldfi.dashboards.standing import Standing
+from ldfi.dashboards.status_line import StatusLine
 from ldfi.dashboards.worst import ranked
 from ldfi.experiments.domain.judging.injected import Bunch, Exposure
 from ldfi.experiments.domain.judging.verdict import Verdict
@@ -24,11 +24,11 @@ UTC = ZoneInfo("UTC")
 HOUR = 3600.0
 
 
-def standing(**given: object) -> Standing:
+def standing(**given: object) -> StatusLine:
     calm = {
         "hurt": [], "counting": 0, "halted": False, "breach": False, "stuck": False, "waiting": 0
     }  # fmt: skip
-    return Standing(**{**calm, **given})  # type: ignore[arg-type]
+    return StatusLine(**{**calm, **given})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from ldfi.analysis.phrases import said_fault, said_shortly
 from ldfi.dashboards.search import words_of
 from ldfi.experiments.cluster.tokens import Role
 from ldfi.experiments.store import Database
-from ldfi.experiments.store.named import named
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
+from ldfi.experiments.store.search import named
 from ldfi.fit.protocol.kinds import FAMILIES
 from tests.dashboards.browsing import Browser, Site, counting, site, text_of
 from tests.dashboards.seeded import Seeded, crowd

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ldfi.fit.passage import Site
+from ldfi.fit.inject import Site
 
 GUARDS = frozenset(
     {

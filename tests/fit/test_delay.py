@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from opentelemetry import trace
 
 from ldfi.fit.delay import delay, hang, hang_async
-from ldfi.fit.strike import Strike
+from ldfi.fit.effect import Effect
 from tests.fit.clients.contract import Requests
 
 
@@ -32,7 +32,7 @@ def test_it_never_lasts_longer_than_itself_or_than_the_patience(
 
 
 def test_without_a_known_timeout_it_is_outlasted() -> None:
-    assert delay(100) == Strike(0.1)
+    assert delay(100) == Effect(0.1)
 
 
 def test_a_coroutine_that_hangs_lets_others_run_and_can_be_cancelled(

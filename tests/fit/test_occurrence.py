@@ -10,7 +10,7 @@ from opentelemetry import trace
 
 from ldfi.fit.occurrence import Occurrences
 from tests.fit.clients.contract import Requests
-from tests.fit.test_passage import POINT, hit
+from tests.fit.test_inject import POINT, hit
 
 CALLS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from("pq")), max_size=40)
 

@@ -10,7 +10,7 @@ import random
 
 import pytest
 
-from ldfi.experiments.domain.campaign import fold
+from ldfi.experiments.domain.campaign import solver_input
 from tests.experiments.drawn import drawing
 
 _DRAWN: dict[str, random.Random] = {}
@@ -27,7 +27,7 @@ def draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.fixture(autouse=True)
 def time_to_solve(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give the solver so much time that what it proposes never hangs on how busy the machine is."""
-    monkeypatch.setattr(fold, "SOLVER_SECONDS", 120.0)
+    monkeypatch.setattr(solver_input, "SOLVER_SECONDS", 120.0)
 
 
 @pytest.fixture(autouse=True)

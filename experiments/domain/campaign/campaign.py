@@ -21,14 +21,14 @@ from ldfi.experiments.domain.campaign.ending import Ending, ending_of
 from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.campaign.exploration import Exploration, FindingChange, Plan
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.campaign.lesson import (
+from ldfi.experiments.domain.campaign.recording import proved
+from ldfi.experiments.domain.campaign.result import (
+    ExperimentResult,
     Hypothesis,
-    Lesson,
     completed,
     lesson_of,
     suspects_of,
 )
-from ldfi.experiments.domain.campaign.recording import proved
 from ldfi.experiments.domain.campaign.run import runs_of
 from ldfi.experiments.domain.campaign.trials import Trial, Trials
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose, killed_by
@@ -285,7 +285,9 @@ class Campaign:
         self.running.pop(experiment.request_class, None)
         self._by_id.pop(experiment.id, None)
 
-    def close(self, experiment: Experiment) -> tuple[Lesson | None, list[FindingChange], Runs]:
+    def close(
+        self, experiment: Experiment
+    ) -> tuple[ExperimentResult | None, list[FindingChange], Runs]:
         """Take in what an ended experiment teaches; nothing when it was aborted.
 
         Also gives two of its requests, to be shown.

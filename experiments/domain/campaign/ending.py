@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
 
 from ldfi.experiments.domain.campaign.exploration import Exploration
-from ldfi.experiments.domain.campaign.fold import NO_INJECTOR, NO_TIMEOUT
 from ldfi.experiments.domain.campaign.knowledge import OPEN_SHOWN, kills
-from ldfi.experiments.domain.campaign.lesson import Hypothesis
+from ldfi.experiments.domain.campaign.result import Hypothesis
+from ldfi.experiments.domain.campaign.solver_input import NO_INJECTOR, NO_TIMEOUT
 from ldfi.experiments.domain.campaign.trials import Trial, Trials
 from ldfi.experiments.domain.judging.judgement import INTERFERENCE
 from ldfi.experiments.domain.judging.killed import KILLED

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
-from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.result import ExperimentResult
 
 PRIOR_HARMFUL = 0.5
 PRIOR_TRIED = 5.0
@@ -26,7 +26,7 @@ class Experience:
     _tried: Counter[str] = field(default_factory=Counter)
     _harmful: Counter[str] = field(default_factory=Counter)
 
-    def add(self, lesson: Lesson) -> None:
+    def add(self, lesson: ExperimentResult) -> None:
         """Count a lesson. A harmful union says nothing about any one of its faults."""
         if lesson.succeeded:
             self._tried.update(lesson.fired)

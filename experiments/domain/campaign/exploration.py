@@ -18,7 +18,7 @@ What is known of the class, and the way to and from the solver, is
 :class:`~ldfi.experiments.domain.campaign.knowledge.Knowledge`; whoever wants that asks
 ``exploration.knowledge``.
 
-Every lesson can be wrong (:mod:`ldfi.experiments.domain.campaign.doubt`). A failure that
+Every lesson can be wrong (:mod:`ldfi.experiments.domain.campaign.agreement`). A failure that
 contradicts what was survived is *repeated* before anything is built on it, and so is what was
 survived; whatever turns out wrong is forgotten. (A request of which spans were lost seems to have
 failed of fewer faults than it did, or to have relied on less.) Where both come again they are
@@ -42,11 +42,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
-from ldfi.experiments.domain.campaign.balance import Balance, carried
-from ldfi.experiments.domain.campaign.doubt import TWICE, witnesses
+from ldfi.experiments.domain.campaign.agreement import TWICE, witnesses
 from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.campaign.knowledge import Knowledge, kills, shut_off
-from ldfi.experiments.domain.campaign.lesson import INTERFERENCES, Hypothesis, Lesson
+from ldfi.experiments.domain.campaign.result import INTERFERENCES, ExperimentResult, Hypothesis
+from ldfi.experiments.domain.campaign.snapshot import Snapshot, carried
 from ldfi.experiments.domain.campaign.suspicions import suspicions
 from ldfi.experiments.domain.judging.experiment import Purpose
 from ldfi.experiments.domain.judging.slots import Opening
@@ -144,9 +144,9 @@ class Exploration:
             self.to_verify = [each for each in self.to_verify if each in self.only]
         self._asked = [each for each in self.only if each not in self.to_verify]
 
-    def balance(self) -> Balance:
+    def balance(self) -> Snapshot:
         """Return what a run that begins now goes on with."""
-        return Balance(
+        return Snapshot(
             lessons=tuple(carried(self.knowledge.lessons)),
             hurt=frozenset(self.knowledge.hurt),
             judged=tuple(self._judged.items()),
@@ -155,7 +155,7 @@ class Exploration:
             patience=self._patience,
         )
 
-    def resume(self, balance: Balance) -> None:
+    def resume(self, balance: Snapshot) -> None:
         """Go on with what earlier runs have left; what came since is to be replayed."""
         self.knowledge = self.knowledge.again(balance.lessons, balance.hurt)
         self._judged = {faults: cast(FindingNews, state) for faults, state in balance.judged}
@@ -216,7 +216,7 @@ class Exploration:
             likelihoods = {fault: experience.likelihood(fault) for fault in faults}
             known.fold.explorer.likelihoods.update(likelihoods)
 
-    def learn(self, lesson: Lesson, now: float = 0.0) -> list[FindingChange]:
+    def learn(self, lesson: ExperimentResult, now: float = 0.0) -> list[FindingChange]:
         """Take a lesson, learned ``now`` (Unix seconds); return what it does to the findings."""
         if lesson.succeeded is False:
             self._hurt_at[lesson.injected] = now
@@ -233,7 +233,7 @@ class Exploration:
             if before.get(faults) != state or (faults in confirmed and state == "open")
         ]
 
-    def replay(self, lessons: Iterable[Lesson], *, told: bool = True) -> None:
+    def replay(self, lessons: Iterable[ExperimentResult], *, told: bool = True) -> None:
         """Learn again what was learned before. ``told``: none of it is news when it goes on."""
         for lesson in lessons:
             self._take(lesson)
@@ -270,7 +270,7 @@ class Exploration:
         settle = min(settings.settle + patience, MAX_SETTLE)
         return replace(settings, patience=patience, settle=settle)
 
-    def _longer(self, lesson: Lesson) -> bool:
+    def _longer(self, lesson: ExperimentResult) -> bool:
         """Have contexts hold for longer where requests outlasted them; say whether they will."""
         before = self._patience
         if lesson.outlasted and self.knowledge.settings.patience is None:
@@ -278,7 +278,7 @@ class Exploration:
             self._patience = min(longer, MAX_PATIENCE)
         return self._patience > before
 
-    def _take(self, lesson: Lesson) -> None:
+    def _take(self, lesson: ExperimentResult) -> None:
         self._purposes[lesson.purpose] += 1
         if self._longer(lesson):
             return  # the same comes again, and has not been tried in vain
@@ -305,7 +305,7 @@ class Exploration:
         else:
             self._learn(lesson)
 
-    def _judge(self, lesson: Lesson) -> None:
+    def _judge(self, lesson: ExperimentResult) -> None:
         """Judge a known finding that was tried again by itself."""
         faults = lesson.injected
         if faults in self.to_verify:
@@ -340,7 +340,7 @@ class Exploration:
         then what was seen before counts no more."""
         return 0 < self._survived[faults] < TWICE and self.states.get(faults) == "suspected"
 
-    def _count(self, what: str, lesson: Lesson) -> None:
+    def _count(self, what: str, lesson: ExperimentResult) -> None:
         """Count a try in vain. Where others were hurt and nobody else, fewer are enough."""
         self._tries[what, lesson.injected] += 1
         if lesson.spared:
@@ -348,7 +348,7 @@ class Exploration:
             if self._tries[f"{what}, spared", lesson.injected] >= INTERFERENCES:
                 self._tries[what, lesson.injected] = MAX_TRIES
 
-    def _repeated(self, lesson: Lesson) -> None:
+    def _repeated(self, lesson: ExperimentResult) -> None:
         """Take in the answer of another try; harm that it outdoes is forgotten."""
         self._tries["repeat", lesson.injected] += 1
         if lesson.succeeded is None:
@@ -358,7 +358,9 @@ class Exploration:
         else:
             self._learn(lesson)
 
-    def _learn(self, lesson: Lesson, refuted: Callable[[Lesson], bool] | None = None) -> None:
+    def _learn(
+        self, lesson: ExperimentResult, refuted: Callable[[ExperimentResult], bool] | None = None
+    ) -> None:
         """Learn a lesson in place of those that it proves wrong. ``refuted``: which harm it does.
 
         A survival gives way where the same set hurts, and not for the first time; one that was
@@ -367,7 +369,7 @@ class Exploration:
         known = self.knowledge
         hurts = lesson.succeeded is False and witnesses(lesson, [*known.lessons, lesson]) >= TWICE
 
-        def wrong(other: Lesson) -> bool:
+        def wrong(other: ExperimentResult) -> bool:
             if other.succeeded is False:
                 return refuted is not None and refuted(other)
             same = bool(other.succeeded) and other.injected == lesson.injected
@@ -502,7 +504,7 @@ def _states(
     return states
 
 
-def _opening(lessons: Sequence[Lesson], faults: Hypothesis) -> Opening | None:
+def _opening(lessons: Sequence[ExperimentResult], faults: Hypothesis) -> Opening | None:
     """Look up what the last experiment of these faults left to a second one: nothing, where it was
     survived."""
     for lesson in reversed(lessons):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
-from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.result import ExperimentResult
 from ldfi.fit.protocol.kinds import KINDS, FaultKind, alike_of, late, outlasted
 from ldfi.fit.protocol.native import gone, native
 
@@ -87,7 +87,7 @@ class Kinds:
         )
         return [pair for group in groups for pair in pairwise(group)]
 
-    def unlike(self, lessons: Iterable[Lesson]) -> frozenset[str]:
+    def unlike(self, lessons: Iterable[ExperimentResult]) -> frozenset[str]:
         """Find the points at which an assumption is wrong: one kind hurt, and one that was taken as
         alike was survived in its place, with all else the same."""
         if not self.alike:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ldfi.experiments.domain.campaign.doubt import agreed, borne_out, together
+from ldfi.experiments.domain.campaign.agreement import agreed, borne_out, together
+from ldfi.experiments.domain.campaign.class_context import ClassContext, surroundings
+from ldfi.experiments.domain.campaign.evidence_quality import EvidenceQuality, grounds
 from ldfi.experiments.domain.campaign.filing import Filing
-from ldfi.experiments.domain.campaign.fold import NO_TIMEOUT, Fold
-from ldfi.experiments.domain.campaign.grounds import Grounds, grounds
-from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
-from ldfi.experiments.domain.campaign.surroundings import Surroundings, surroundings
+from ldfi.experiments.domain.campaign.result import ExperimentResult, Hypothesis
+from ldfi.experiments.domain.campaign.solver_input import NO_TIMEOUT, SolverInput
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.injectors import Injectors
@@ -47,12 +47,12 @@ class Knowledge:
     protected: tuple[str, ...] = ()
     injectors: Injectors = field(default_factory=Injectors)
     open: int = 0
-    lessons: list[Lesson] = field(default_factory=list, init=False)
+    lessons: list[ExperimentResult] = field(default_factory=list, init=False)
     hurt: set[Hypothesis] = field(default_factory=set, init=False)
-    _fold: Fold | None = field(default=None, init=False)
+    _fold: SolverInput | None = field(default=None, init=False)
     """None until somebody asks: lessons that are learned again one after the other are folded
     once."""
-    _grounds: Grounds | None = field(default=None, init=False)
+    _grounds: EvidenceQuality | None = field(default=None, init=False)
     _left_out: set[str] = field(default_factory=set, init=False)
     _silent: set[str] = field(default_factory=set, init=False)
     shut: frozenset[str] = field(default=frozenset(), init=False)
@@ -60,16 +60,16 @@ class Knowledge:
     filing: Filing = field(default_factory=Filing, init=False)
 
     @property
-    def fold(self) -> Fold:
+    def fold(self) -> SolverInput:
         """Return what traffic shows, and all lessons were taught to."""
         return self._fold or self._build(self._surroundings())
 
     @property
-    def _around(self) -> Surroundings:
+    def _around(self) -> ClassContext:
         return self.fold.around
 
     @property
-    def grounds(self) -> Grounds:
+    def grounds(self) -> EvidenceQuality:
         """Return what of it is firm enough for a certificate to rest on."""
         if self._grounds is None:
             doubted = self.settings.rechecks > 0
@@ -188,7 +188,9 @@ class Knowledge:
                     faults[fault.point] = fault
         return tuple(sorted(faults.values()))
 
-    def learn(self, lesson: Lesson, instead_of: Callable[[Lesson], bool] | None = None) -> None:
+    def learn(
+        self, lesson: ExperimentResult, instead_of: Callable[[ExperimentResult], bool] | None = None
+    ) -> None:
         """Take in a lesson, ``instead_of`` those that were wrong; None: none were."""
         kept = self.lessons
         if instead_of is not None:
@@ -226,7 +228,9 @@ class Knowledge:
         for variable in () if silent else fresh:
             self.fold.explorer.exclude({variable})
 
-    def again(self, lessons: Iterable[Lesson], hurt: Iterable[Hypothesis] = ()) -> Knowledge:
+    def again(
+        self, lessons: Iterable[ExperimentResult], hurt: Iterable[Hypothesis] = ()
+    ) -> Knowledge:
         """Know the same traffic, and these lessons; nothing is left out any more. ``hurt``: what
         has hurt besides what is known of."""
         fresh = Knowledge(self.name, self.settings, self.traffic, self.protected, self.injectors)
@@ -243,7 +247,7 @@ class Knowledge:
         if around != self._around:
             self._build(around)
 
-    def _build(self, around: Surroundings) -> Fold:
+    def _build(self, around: ClassContext) -> SolverInput:
         """Know nothing, and learn everything: what traffic shows, then lesson by lesson."""
         self._grounds = None
         self.filing.changes += 1
@@ -252,11 +256,11 @@ class Knowledge:
             self._fold.take(lesson)
         return self._fold
 
-    def _surroundings(self) -> Surroundings:
+    def _surroundings(self) -> ClassContext:
         return surroundings(self.traffic, self.lessons, self.settings, self.injectors)
 
-    def _empty(self, around: Surroundings) -> Fold:
-        fold = Fold(self.settings, around, self.protected)
+    def _empty(self, around: ClassContext) -> SolverInput:
+        fold = SolverInput(self.settings, around, self.protected)
         for variable in sorted(self._left_out):
             fold.explorer.exclude({variable})
         fold.set_aside({fault: self._why_silent(fault) for fault in sorted(self._silent)})
@@ -282,7 +286,7 @@ class Knowledge:
         errors = frozenset(map(self.fold.kinds.gone, points))
         return self.fold.explorer.judge(self.fold.with_tokens(errors))
 
-    def failed_in(self, faults: Hypothesis, lesson: Lesson) -> bool:
+    def failed_in(self, faults: Hypothesis, lesson: ExperimentResult) -> bool:
         """Say whether all of these failed in a run. Which calls a system was that is none any more
         nobody knows: then that is only said of runs in which just this was tried."""
         if not self._spelt_out(faults):

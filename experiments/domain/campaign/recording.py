@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from ldfi.checker.record import Arms, Rested, RunRecord
 from ldfi.checker.statistics import JudgingRule
-from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.result import ExperimentResult
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.slots import slot_of
 
 GONE: Final = "whoever ran it was gone"
 
 
-def proved(experiment: Experiment, lesson: Lesson) -> Lesson:
+def proved(experiment: Experiment, lesson: ExperimentResult) -> ExperimentResult:
     """Add to a lesson what its verdict came from. What comes in later changes that no more."""
     return replace(lesson, proof=record_of(experiment, lesson, 1).proof())
 
@@ -34,7 +34,7 @@ def abandoned(draft: Mapping[str, Any], now: float, number: int) -> RunRecord:
     return replace(begun, ended=max(begun.began, now))
 
 
-def record_of(experiment: Experiment, lesson: Lesson | None, number: int) -> RunRecord:
+def record_of(experiment: Experiment, lesson: ExperimentResult | None, number: int) -> RunRecord:
     """Write down an experiment that was armed and is over. ``lesson``: what it taught, if anything.
 
     ``number``: which run of its class version it is. A wall clock may have been set back since it

@@ -7,14 +7,14 @@ lesson names first as its evidence.
 
 from __future__ import annotations
 
-from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.result import ExperimentResult
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.lineage.run import MOST_CALLS, Run, RunCall, Runs
 from ldfi.lineage.tree import Call
 
 
-def runs_of(experiment: Experiment, lesson: Lesson) -> Runs:
+def runs_of(experiment: Experiment, lesson: ExperimentResult) -> Runs:
     """Choose the two requests that show what an experiment taught."""
     shown = lesson.traces[:1]
     treated = next(

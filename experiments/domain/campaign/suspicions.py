@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.campaign.lesson import Hypothesis
+from ldfi.experiments.domain.campaign.result import Hypothesis
 from ldfi.experiments.domain.traffic.patterns import matching
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
+from ldfi.experiments.domain.campaign.result import ExperimentResult, Hypothesis
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.judgement import INTERFERENCE
 from ldfi.experiments.domain.judging.killed import KILLED
@@ -46,10 +46,10 @@ class Trial:
     exposed: int
     passed_by: int
     least: int
-    taught: Lesson
+    taught: ExperimentResult
 
     @classmethod
-    def of(cls, experiment: Experiment, lesson: Lesson) -> Trial:
+    def of(cls, experiment: Experiment, lesson: ExperimentResult) -> Trial:
         """Write down a decided experiment."""
         return cls(
             request_class=experiment.request_class,
@@ -121,7 +121,7 @@ class Trials:
             fired = (_points(lesson.fired) | lesson.fired for lesson in knowledge.lessons)
             self._silent[name] |= silent.difference(*fired)
 
-    def remember(self, name: str, lessons: Iterable[Lesson]) -> None:
+    def remember(self, name: str, lessons: Iterable[ExperimentResult]) -> None:
         """Know what was decided in runs before this one."""
         for lesson in lessons:
             if lesson.succeeded is not None:
@@ -156,7 +156,7 @@ class Trials:
         self._silent.clear()
 
 
-def _decided(name: str, lesson: Lesson) -> Trial:
+def _decided(name: str, lesson: ExperimentResult) -> Trial:
     return Trial(
         request_class=name,
         hypothesis=lesson.injected,

@@ -24,7 +24,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal
 
 from ldfi.experiments.domain.judging import slots
-from ldfi.experiments.domain.judging.silence import takes
+from ldfi.experiments.domain.judging.missing_reports import takes
 from ldfi.experiments.domain.judging.verdict import Verdict, tests_for
 from ldfi.experiments.domain.settings import (
     DEFAULTS,

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
+from ldfi.experiments.domain.gates.current_state import CurrentState, doubts, unheard, unwell
 from ldfi.experiments.domain.gates.maintenance import Maintenance
-from ldfi.experiments.domain.gates.present import Present, doubts, unheard, unwell
 from ldfi.experiments.domain.gates.whatif import WhatIf, points_named, what_if
 from ldfi.experiments.domain.traffic.vitals import Sign
 
@@ -41,7 +41,7 @@ def gate(
     windows: Sequence[Maintenance],
     known: Iterable[Knowledge],
     spare: int = 1,
-    present: Present | None = None,
+    present: CurrentState | None = None,
 ) -> Gate:
     """Judge a step, given the maintenance windows that are open and what is known of each class.
 
@@ -76,7 +76,7 @@ def gate(
     return Gate(verdict, down, tuple(refused or unknown), tuple(answers), signs)
 
 
-def _of_these(concerned: Sequence[Knowledge], present: Present | None) -> Iterator[Sign]:
+def _of_these(concerned: Sequence[Knowledge], present: CurrentState | None) -> Iterator[Sign]:
     """List the signs of what these classes call."""
     signs = () if present is None else (*present.signs.failing, *present.signs.late)
     for sign in signs:
@@ -84,7 +84,7 @@ def _of_these(concerned: Sequence[Knowledge], present: Present | None) -> Iterat
             yield sign
 
 
-def _ill(concerned: Sequence[Knowledge], present: Present) -> Iterator[str]:
+def _ill(concerned: Sequence[Knowledge], present: CurrentState) -> Iterator[str]:
     if present.breach is not None:
         yield present.breach
     for each in concerned:
@@ -93,7 +93,9 @@ def _ill(concerned: Sequence[Knowledge], present: Present) -> Iterator[str]:
             yield reason
 
 
-def _unsure(concerned: Sequence[Knowledge], down: Sequence[str], present: Present) -> Iterator[str]:
+def _unsure(
+    concerned: Sequence[Knowledge], down: Sequence[str], present: CurrentState
+) -> Iterator[str]:
     for each in concerned:
         silent = unheard(each, present)
         if silent is not None:

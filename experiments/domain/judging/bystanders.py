@@ -9,7 +9,7 @@ bystanders, of the control group, and of treated devices whose requests did not 
 Each outcome is weighed by how much likelier it is if failures are more frequent by δ than they
 were in the worst spell of its class before (Page, "Continuous inspection schemes", Biometrika 41,
 1954). It is the worst, for failures come in bursts, and a burst during the experiment is no harm of
-its making (:mod:`ldfi.experiments.domain.traffic.spells`). Evidence never falls below none, so a
+its making (:mod:`ldfi.experiments.domain.traffic.baseline`). Evidence never falls below none, so a
 calm beginning hides nothing. A device counts as failed once: one that tries again and again is one
 device.
 
@@ -26,8 +26,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from ldfi.experiments.domain.judging.shared_work import SharedWork
+from ldfi.experiments.domain.traffic.baseline import Spell
 from ldfi.experiments.domain.traffic.observation import Observation
-from ldfi.experiments.domain.traffic.spells import Spell
 from ldfi.fit.protocol.points import Point
 
 Spread = Literal["", "turned away", "in vain"]

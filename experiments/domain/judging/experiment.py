@@ -43,16 +43,22 @@ from ldfi.experiments.domain.judging.comparison import (
 )
 from ldfi.experiments.domain.judging.counted import CountedTests
 from ldfi.experiments.domain.judging.judgement import JudgingContext, judge
-from ldfi.experiments.domain.judging.kept import Kept
 from ldfi.experiments.domain.judging.killed import KILLED, Instances, in_words
+from ldfi.experiments.domain.judging.missing_reports import (
+    RollCall,
+    reports,
+    silence,
+    too_many,
+    unwell,
+)
 from ldfi.experiments.domain.judging.ordered import Ordered
-from ldfi.experiments.domain.judging.reach import Reach
+from ldfi.experiments.domain.judging.reachability import Reachability
 from ldfi.experiments.domain.judging.shares import EdgeShare
-from ldfi.experiments.domain.judging.silence import RollCall, reports, silence, too_many, unwell
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.judging.stays import Stays
 from ldfi.experiments.domain.judging.unproved import Unproved
 from ldfi.experiments.domain.judging.verdict import Counts, Tests, Verdict, tests_for
+from ldfi.experiments.domain.judging.verdict_inputs import VerdictInputs
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.cut import cut
 from ldfi.experiments.domain.traffic.frequency import Frequency
@@ -162,7 +168,7 @@ class Experiment:
     """Treated devices in whose requests no fault fired."""
     spared: set[str] = field(default_factory=set)
     """Control devices in whose requests none would have."""
-    reach: Reach = field(default_factory=Reach)
+    reach: Reachability = field(default_factory=Reachability)
     bystanders: Bystanders = field(default_factory=Bystanders)
     instances: Instances = field(default_factory=Instances)
     good: list[Observation] = field(default_factory=list)
@@ -171,7 +177,7 @@ class Experiment:
     """A control request that went right although a fault would have fired: what to compare with."""
     elsewhere: Counts = field(default_factory=Counts)
     """What somebody else has counted so far (PromQL), instead of devices."""
-    kept: Kept = field(default_factory=Kept)
+    kept: VerdictInputs = field(default_factory=VerdictInputs)
     """What its verdict came from, for the record."""
     overruled: Overruled | None = None
     """Why its verdict is not what the tests say, where it is not."""

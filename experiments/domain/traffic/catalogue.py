@@ -27,14 +27,14 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from ldfi.experiments.domain.traffic.dividing import (
+from ldfi.experiments.domain.traffic.class_split import (
     CLEARLY,
     described,
     explained,
     further,
     too_narrow,
 )
-from ldfi.experiments.domain.traffic.entrance import Entrance
+from ldfi.experiments.domain.traffic.entry_point import Entrance
 from ldfi.experiments.domain.traffic.known_class import (
     ClassChange,
     KnownClass,
@@ -44,6 +44,7 @@ from ldfi.experiments.domain.traffic.known_class import (
 )
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.protocol.features import Features
+from ldfi.lineage.class_assignment import ClassAssignment
 from ldfi.lineage.classes import (
     Entry,
     RequestClass,
@@ -54,7 +55,6 @@ from ldfi.lineage.classes import (
 )
 from ldfi.lineage.drift import JUDGED, SETTLED
 from ldfi.lineage.lineage import Lineage
-from ldfi.lineage.placing import Placing
 
 __all__ = [
     "DAY",
@@ -118,7 +118,7 @@ class Catalogue:
         self._by_calls: set[Entry] = set()
         """Entries that only calls in traces of their own have made."""
         self._changes: list[ClassChange] = []
-        self._placing = Placing()
+        self._placing = ClassAssignment()
         self._counted: dict[int, int] = {}
         self._next_sweep = -math.inf
 

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from ldfi.experiments.domain.traffic.baseline import Baseline
 from ldfi.experiments.domain.traffic.frequency import Frequency
 from ldfi.experiments.domain.traffic.interned import Interned, faults_at, names_at
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.reporting import Reporting
 from ldfi.experiments.domain.traffic.returns import Returns
-from ldfi.experiments.domain.traffic.spells import Spells
 from ldfi.experiments.domain.traffic.suspected import Suspected
 from ldfi.experiments.domain.traffic.topology import Topology
 from ldfi.lineage.blame import FailureRecord
@@ -135,7 +135,7 @@ class Traffic:
     _places: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Point → the places that it had in the order of calls, in sum, and how many those are."""
     _aside: Counter[tuple[Aside, str]] = field(default_factory=Counter)
-    spells: Spells = field(default_factory=Spells, compare=False)
+    spells: Baseline = field(default_factory=Baseline, compare=False)
     """How badly it fares by itself, for a while."""
     returns: Returns = field(default_factory=Returns, compare=False)
     """How soon devices come again. Not kept: it is soon known anew."""

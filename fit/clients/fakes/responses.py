@@ -8,7 +8,7 @@ import responses
 
 from ldfi.fit import patching
 from ldfi.fit.clients.fakes import LetThrough, calling
-from ldfi.fit.passage import armed
+from ldfi.fit.inject import armed
 
 
 def patch() -> None:

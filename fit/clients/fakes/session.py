@@ -16,7 +16,7 @@ from aiohttp.connector import BaseConnector
 
 from ldfi.fit import patching
 from ldfi.fit.clients.fakes import ANSWER, calling
-from ldfi.fit.passage import armed
+from ldfi.fit.inject import armed
 
 _answering: ContextVar[Any] = ContextVar("fit-fake-session", default=None)
 

@@ -14,9 +14,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import text as sql
 
 from ldfi.experiments.api import metrics
-from ldfi.experiments.cluster.measured import IN_WORKER
+from ldfi.experiments.cluster.metrics import IN_WORKER
 from ldfi.experiments.domain.settings import Limits
-from ldfi.experiments.store import measured, tallies
+from ldfi.experiments.store import metrics as stored_metrics
+from ldfi.experiments.store import tallies
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import (
     CampaignRow,
@@ -176,7 +177,7 @@ def test_notifications_are_counted_once_for_each_target(database: Database) -> N
                 DeliveryRow(notification_id=2, target=target, ended_at=end, error=error)
             )
 
-    counted = {each.name: each for each in measured.of_database(database, Limits(), now)}
+    counted = {each.name: each for each in stored_metrics.of_database(database, Limits(), now)}
 
     assert value(counted, "ldfi_notifications_waiting") == 2
     assert value(counted, "ldfi_notifications_given_up_total") == 2

@@ -15,7 +15,7 @@ from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.scheduler import evidence
 from ldfi.experiments.scheduler.evidence import knowledge_beside, knowledge_of
-from ldfi.experiments.store.balances import Taught
+from ldfi.experiments.store.snapshots import Taught
 from ldfi.testing.world import QUICK, World
 
 Answer = TypeVar("Answer")

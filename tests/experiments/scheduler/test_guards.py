@@ -14,8 +14,8 @@ from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.gates.guards import GUARDS, Guard
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.judging.experiment import Experiment
+from ldfi.experiments.domain.traffic.baseline import Spell
 from ldfi.experiments.domain.traffic.observation import Outcome
-from ldfi.experiments.domain.traffic.spells import Spell
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
 from ldfi.testing.spans import span

@@ -15,7 +15,7 @@ from ldfi.experiments.domain.campaign.exploration import RESTLESS
 from ldfi.experiments.domain.judging.bystanders import COOL
 from ldfi.experiments.domain.judging.judgement import INTERFERENCE
 from ldfi.experiments.domain.settings import Limits, Settings
-from ldfi.experiments.domain.traffic.spells import LENGTH
+from ldfi.experiments.domain.traffic.baseline import LENGTH
 from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.fit.protocol.context import Arm
 from ldfi.testing.programs import Caller, CallFailed

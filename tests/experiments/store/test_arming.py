@@ -21,7 +21,7 @@ from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.store import arming, campaigns, experiments, maintenance, switches
 from ldfi.experiments.store.arming import Armed, Order, Refused, arm, least_members
 from ldfi.experiments.store.database import Database
-from ldfi.experiments.store.measured import of_database
+from ldfi.experiments.store.metrics import of_database
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow
 from ldfi.experiments.telemetry import clock
 from ldfi.fit.protocol.faults import Fault

@@ -18,8 +18,8 @@ from ldfi.checker.verify import Against, verify
 from ldfi.errors import Conflict
 from ldfi.experiments.domain.campaign.calendar import Schedule
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
+from ldfi.experiments.scheduler.compaction import fold, foreseen
 from ldfi.experiments.scheduler.engine import Engine
-from ldfi.experiments.scheduler.folding import fold, foreseen
 from ldfi.experiments.store import Database, chain, checkpoints
 from ldfi.experiments.store.retention import Pruned
 from ldfi.experiments.store.schema import CheckpointRow, RemainsRow, RunRow

@@ -13,10 +13,10 @@ from sqlalchemy import event, select
 from ldfi.checker import merkle
 from ldfi.experiments.api.pagination import page
 from ldfi.experiments.api.was_it_us import armed
-from ldfi.experiments.domain.campaign.balance import Balance
 from ldfi.experiments.domain.campaign.experience import Experience
+from ldfi.experiments.domain.campaign.snapshot import Snapshot
 from ldfi.experiments.domain.settings import Limits
-from ldfi.experiments.store import Database, balances, experiments, findings, measured
+from ldfi.experiments.store import Database, experiments, findings, metrics, snapshots
 from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.evidence_file import evidence_file
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
@@ -61,7 +61,7 @@ def planned(database: Database) -> Iterator[list[str]]:
 
 def test_metrics_and_a_start_do_not_read_all_experiments_there_are(database: Database) -> None:
     with planned(database) as plans, database.read() as session:
-        measured.of_database(database, Limits(), 0.0)
+        metrics.of_database(database, Limits(), 0.0)
         experiments.levels(session)
 
     assert any("experiment" in each for each in plans)
@@ -85,10 +85,10 @@ def test_what_was_taught_of_classes_is_looked_up_by_class(
 ) -> None:
     with database.change(1.0) as change:
         for name in ("GET /a", "GET /b"):
-            stood = balances.Stood(1, 0, 100.0, Experience(), Balance())
-            balances.save(change, balances.ALL, {name: stood})
+            stood = snapshots.StoredSnapshot(1, 0, 100.0, Experience(), Snapshot())
+            snapshots.save(change, snapshots.ALL, {name: stood})
     with planned(database) as plans, database.read() as session:
-        balances.of_classes(session, ["GET /a", "GET /b", "GET /new"], most)
+        snapshots.of_classes(session, ["GET /a", "GET /b", "GET /new"], most)
 
     assert any("experiment_by_class (request_class=? AND ended_at>?" in each for each in plans)
     assert not [each for each in plans if each.startswith("SCAN experiment")]

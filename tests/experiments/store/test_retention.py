@@ -31,8 +31,8 @@ from ldfi.experiments.store import (
 from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.evidence_file import evidence_file
-from ldfi.experiments.store.found import as_it_is
 from ldfi.experiments.store.positions import Position
+from ldfi.experiments.store.readonly import as_it_is
 from ldfi.experiments.store.retention import Retention, due, prune
 from ldfi.experiments.store.schema import (
     AuditRow,

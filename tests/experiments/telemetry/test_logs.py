@@ -152,11 +152,11 @@ def test_a_request_and_what_is_logged_of_it_have_one_id(
 ) -> None:
     lines: list[dict[str, Any]] = []
 
-    class Kept(logging.Handler):
+    class VerdictInputs(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             lines.append(json.loads(JsonLines().format(record)))
 
-    log, handler = logging.getLogger("ldfi"), Kept()
+    log, handler = logging.getLogger("ldfi"), VerdictInputs()
     log.addHandler(handler)
     try:
         answer = ask(path, {} if given is None else {"X-Request-ID": given})

@@ -7,7 +7,7 @@ import pytest
 from ldfi.checker.solving import check, examine
 from ldfi.experiments.domain.campaign.kinds import Kinds
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.result import ExperimentResult
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.fit.protocol.kinds import alike_of
@@ -19,7 +19,7 @@ ASKED = ("status:500", "status:502", "refused")
 SETTINGS = Settings(max_size=1, kinds=ASKED, alike=("5xx",), each_kind=True)
 
 
-def known(*lessons: Lesson, settings: Settings = SETTINGS) -> Knowledge:
+def known(*lessons: ExperimentResult, settings: Settings = SETTINGS) -> Knowledge:
     run, traffic = lineage(span("", kind="server"), *(span(p, "") for p in POINTS)), Traffic()
     for _ in range(20):
         traffic.observe(observation(run), now=0.0)
@@ -29,10 +29,10 @@ def known(*lessons: Lesson, settings: Settings = SETTINGS) -> Knowledge:
     return found
 
 
-def survived(*kinds: str, purpose: str = "explore") -> Lesson:
+def survived(*kinds: str, purpose: str = "explore") -> ExperimentResult:
     """One request in which the first points failed, each in its way."""
     faults = frozenset(f"{kind}@{point}" for kind, point in zip(kinds, POINTS, strict=False))
-    return Lesson(
+    return ExperimentResult(
         faults,
         succeeded=True,
         fired=faults,
@@ -43,8 +43,8 @@ def survived(*kinds: str, purpose: str = "explore") -> Lesson:
     )
 
 
-def harm(fault: str) -> Lesson:
-    return Lesson(frozenset({fault}), succeeded=False, fired=frozenset({fault}))
+def harm(fault: str) -> ExperimentResult:
+    return ExperimentResult(frozenset({fault}), succeeded=False, fired=frozenset({fault}))
 
 
 def open_kinds(knowledge: Knowledge, point: str = POINTS[0]) -> set[str]:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.experience import Experience
-from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.result import ExperimentResult
 from ldfi.experiments.domain.settings import Settings
 from ldfi.testing.programs import Call, Step
 from tests.experiments.simulated import explore, serving
@@ -14,8 +14,8 @@ from tests.experiments.simulated import explore, serving
 FAULT, OTHER = "error@a", "error@b"
 
 
-def tried(succeeded: bool | None, *faults: str) -> Lesson:
-    return Lesson(frozenset(faults), succeeded=succeeded, fired=frozenset(faults))
+def tried(succeeded: bool | None, *faults: str) -> ExperimentResult:
+    return ExperimentResult(frozenset(faults), succeeded=succeeded, fired=frozenset(faults))
 
 
 @given(st.lists(st.booleans(), max_size=20))

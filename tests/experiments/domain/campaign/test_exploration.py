@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ldfi.checker.solving import check
 from ldfi.experiments.domain.campaign.exploration import MAX_TRIES, RESTLESS, Exploration, Plan
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.campaign.lesson import INTERFERENCES, Lesson, lesson_of
+from ldfi.experiments.domain.campaign.result import INTERFERENCES, ExperimentResult, lesson_of
 from ldfi.experiments.domain.campaign.suspicions import suspicions
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.slots import Opening
@@ -54,7 +54,7 @@ PLAYLIST = frozenset({"error@playlist"})
 RATINGS = frozenset({"error@ratings"})
 LISTS = frozenset({"error@playlist", "error@popular"})
 DELAY = frozenset({"delay@layout"})
-DELAYED = Lesson(
+DELAYED = ExperimentResult(
     DELAY,
     succeeded=False,
     fired=DELAY,
@@ -78,12 +78,12 @@ class Lab:
         self.only = tuple(only)
         self.traffic = traffic_of(self.application, bounds.min_traffic)
         self.exploration = self.fresh()
-        self.lessons: list[Lesson] = []
+        self.lessons: list[ExperimentResult] = []
 
     def fresh(self) -> Exploration:
         return Exploration(Knowledge("GET /", self.bounds, self.traffic), only=self.only)
 
-    def learn(self, lesson: Lesson) -> dict[frozenset[str], str]:
+    def learn(self, lesson: ExperimentResult) -> dict[frozenset[str], str]:
         self.lessons.append(lesson)
         return {each.faults: each.state for each in self.exploration.learn(lesson)}
 
@@ -113,9 +113,9 @@ class Lab:
         return tried
 
 
-def harm(faults: frozenset[str], purpose: str = "explore") -> Lesson:
+def harm(faults: frozenset[str], purpose: str = "explore") -> ExperimentResult:
     """The lesson of an experiment in which these faults hurt, truly or not."""
-    return Lesson(faults, succeeded=False, fired=faults, purpose=purpose)  # type: ignore[arg-type]
+    return ExperimentResult(faults, succeeded=False, fired=faults, purpose=purpose)  # type: ignore[arg-type]
 
 
 # --- A finding's way ---------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def test_a_confirmation_that_stays_inconclusive_is_given_up() -> None:
     lab.learn(harm(LAYOUT))
     for _ in range(MAX_TRIES):
         assert lab.exploration.plan() == Plan(LAYOUT, "confirm")
-        assert lab.learn(Lesson(LAYOUT, succeeded=None, purpose="confirm")) == {}
+        assert lab.learn(ExperimentResult(LAYOUT, succeeded=None, purpose="confirm")) == {}
 
     plan = lab.exploration.plan()
     assert plan is None or plan.purpose != "confirm"
@@ -189,7 +189,11 @@ def test_a_pair_does_not_stay_open_beside_its_part() -> None:
     pair = LAYOUT | RATINGS
     for part in (LAYOUT, RATINGS):
         relied_on = frozenset({"error@playlist"})
-        lab.learn(Lesson(part, succeeded=True, fired=part, relied_on=relied_on, called=frozenset()))
+        lab.learn(
+            ExperimentResult(
+                part, succeeded=True, fired=part, relied_on=relied_on, called=frozenset()
+            )
+        )
     lab.learn(harm(pair))
     assert lab.learn(harm(pair, "confirm")) == {pair: "open"}
     # When a part is found to hurt by itself
@@ -208,7 +212,7 @@ def test_a_delay_waits_for_the_error_and_is_confirmed_by_itself_where_that_stays
     tried = []
     while (plan := lab.exploration.plan()) is not None and plan.purpose != "confirm":
         tried.append(plan.hypothesis)
-        lab.learn(Lesson(plan.hypothesis, succeeded=None))
+        lab.learn(ExperimentResult(plan.hypothesis, succeeded=None))
         assert len(tried) < 20
     # Then it had its turns first, and the delay is confirmed as it is
     assert LAYOUT in tried
@@ -233,7 +237,7 @@ def doubtful() -> Lab:
     """Two optional calls were survived; then a union hurt in which nothing but these fired."""
     lab = Lab(serving(OPTIONAL), Settings(kinds=("error",), max_size=1, min_traffic=5, rechecks=0))
     lab.carry_out(Plan(BOTH, "explore"))
-    lab.learn(Lesson(ALL, succeeded=False, fired=BOTH))
+    lab.learn(ExperimentResult(ALL, succeeded=False, fired=BOTH))
     return lab
 
 
@@ -246,7 +250,7 @@ def test_harm_that_contradicts_what_was_survived_is_tried_again_and_forgotten_if
     assert cautious(lab)
     assert lab.exploration.plan() == Plan(ALL, "repeat")
 
-    lab.learn(Lesson(ALL, succeeded=True, fired=BOTH, relied_on=LAYOUT, purpose="repeat"))
+    lab.learn(ExperimentResult(ALL, succeeded=True, fired=BOTH, relied_on=LAYOUT, purpose="repeat"))
 
     assert not cautious(lab)
     assert not lab.exploration.states
@@ -255,7 +259,7 @@ def test_harm_that_contradicts_what_was_survived_is_tried_again_and_forgotten_if
 def test_harm_of_which_a_part_was_not_seen_is_put_down_to_all_of_it_the_second_time() -> None:
     lab = doubtful()
 
-    lab.learn(Lesson(ALL, succeeded=False, fired=ALL, purpose="repeat"))
+    lab.learn(ExperimentResult(ALL, succeeded=False, fired=ALL, purpose="repeat"))
 
     assert not cautious(lab)
     lab.plans()
@@ -265,7 +269,7 @@ def test_harm_of_which_a_part_was_not_seen_is_put_down_to_all_of_it_the_second_t
 def test_harm_that_contradicts_what_was_survived_is_believed_when_it_comes_again() -> None:
     lab = doubtful()
 
-    lab.learn(Lesson(ALL, succeeded=False, fired=BOTH, purpose="repeat"))
+    lab.learn(ExperimentResult(ALL, succeeded=False, fired=BOTH, purpose="repeat"))
 
     assert cautious(lab)
     assert Plan(ALL, "repeat") not in lab.plans()
@@ -275,7 +279,7 @@ def test_doubt_is_given_up_when_it_cannot_be_settled() -> None:
     lab = doubtful()
     for _ in range(MAX_TRIES):
         assert lab.exploration.plan() == Plan(ALL, "repeat")
-        lab.learn(Lesson(ALL, succeeded=None, purpose="repeat"))
+        lab.learn(ExperimentResult(ALL, succeeded=None, purpose="repeat"))
 
     assert lab.exploration.plan() != Plan(ALL, "repeat")
 
@@ -285,9 +289,9 @@ def test_doubt_is_given_up_when_it_cannot_be_settled() -> None:
 
 def test_a_degraded_answer_closes_what_fired_and_nothing_else() -> None:
     lab = Lab(serving(PROGRAM), Settings(kinds=("error",), max_size=1, min_traffic=5, rechecks=0))
-    lesson = Lesson(ALL, succeeded=True, fired=BOTH, degraded=True)
+    lesson = ExperimentResult(ALL, succeeded=True, fired=BOTH, degraded=True)
 
-    lab.learn(Lesson.from_json(lesson.to_json()))
+    lab.learn(ExperimentResult.from_json(lesson.to_json()))
 
     judged = {p: lab.exploration.knowledge.judge([p]) for p in ("ratings", "playlist", "layout")}
     assert judged == {"ratings": "safe", "playlist": "safe", "layout": "open"}
@@ -341,7 +345,7 @@ def test_a_verification_is_tried_three_times_and_not_at_all_where_the_point_is_g
     lab.exploration.begin_run([LAYOUT, gone])
     tries = 0
     while (plan := lab.exploration.plan()) == Plan(LAYOUT, "verify"):
-        lab.learn(Lesson(LAYOUT, succeeded=None, purpose="verify"))
+        lab.learn(ExperimentResult(LAYOUT, succeeded=None, purpose="verify"))
         tries += 1
 
     assert tries == MAX_TRIES
@@ -380,7 +384,7 @@ def test_what_was_rejected_is_never_proposed_nor_anything_around_it(
 ) -> None:
     lab = Lab(serving(PROGRAM), Settings(kinds=("error",), min_traffic=5, seed=seed))
     for faults in sorted(rejected, key=sorted):
-        lab.learn(Lesson(faults, succeeded=None, purpose="rejected"))
+        lab.learn(ExperimentResult(faults, succeeded=None, purpose="rejected"))
     suspicion = RATINGS | PLAYLIST  # and not when it is refuted and forgotten either
     lab.learn(harm(suspicion))
 
@@ -513,7 +517,7 @@ def test_lessons_learned_again_give_what_was_known(
             same(again, lab.exploration)
             return
         if step == 2 and plan.purpose == "explore":
-            lab.learn(Lesson(plan.hypothesis, succeeded=None, purpose="rejected"))
+            lab.learn(ExperimentResult(plan.hypothesis, succeeded=None, purpose="rejected"))
         else:
             lab.carry_out(plan)
     raise AssertionError("200 experiments were not enough")
@@ -523,7 +527,7 @@ def test_a_kind_that_nobody_asked_for_is_not_certified() -> None:
     """Where delays alone are tried, a call that gave up says nothing of errors there."""
     lab = Lab(serving(PROGRAM), replace(BOUNDS, kinds=("delay",)))
     lab.learn(
-        Lesson(
+        ExperimentResult(
             frozenset({"delay@ratings"}),
             succeeded=True,
             fired=frozenset({"delay@ratings"}),
@@ -562,15 +566,16 @@ def test_what_nobody_is_told_of_is_the_same_and_nothing_is_worked_out_for_it() -
 
 
 DB = frozenset({"down@db"})
-SURVIVED = [Lesson(DB, succeeded=True, purpose="verify")] * 2
+SURVIVED = [ExperimentResult(DB, succeeded=True, purpose="verify")] * 2
 
 
 @pytest.mark.parametrize("in_one_piece", [False, True])
 @pytest.mark.parametrize(
-    "later", [[], SURVIVED[:1], SURVIVED, [Lesson(DB, succeeded=None, purpose="rejected")]]
+    "later",
+    [[], SURVIVED[:1], SURVIVED, [ExperimentResult(DB, succeeded=None, purpose="rejected")]],
 )
 def test_a_system_that_is_none_any_more_keeps_nobody_from_starting(
-    later: list[Lesson], in_one_piece: bool
+    later: list[ExperimentResult], in_one_piece: bool
 ) -> None:
     # Given a system that was down, which hurt, and what was learned of it since
     lab = Lab(shared_database)
@@ -661,7 +666,7 @@ def test_suspects_beyond_the_bounds_or_protected_or_known_are_not_tried_for_that
 
 def test_a_suspicion_without_an_answer_holds_up_nothing() -> None:
     lab = suspecting(Lab(serving(PROGRAM)), ["layout"], ["ratings"])
-    lab.learn(Lesson(LAYOUT, succeeded=None))
+    lab.learn(ExperimentResult(LAYOUT, succeeded=None))
     assert lab.exploration.plan() == Plan(RATINGS, "explore")
     lab.exploration.called_off.add(RATINGS)
     assert len(lab.exploration.plan().hypothesis) > 1  # type: ignore[union-attr]
@@ -694,7 +699,7 @@ ANSWERS = st.lists(
 )
 
 
-def answer(lab: Lab, plan: Plan, verdict: str) -> Lesson:
+def answer(lab: Lab, plan: Plan, verdict: str) -> ExperimentResult:
     """The lesson of an experiment that came to this, whatever the program would have done."""
     hurts = harm(plan.hypothesis, plan.purpose)
     if verdict == "harmful":

@@ -6,10 +6,10 @@ import pytest
 
 from ldfi.experiments.api.new_campaign import NewExperiment
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.result import ExperimentResult
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import NATURAL_EVIDENCE, Traffic
-from ldfi.experiments.domain.traffic.shown import shown_often
+from ldfi.experiments.domain.traffic.observed_kinds import shown_often
 from ldfi.fit.protocol.faults import Fault
 from ldfi.testing.spans import lineage, span
 from tests.kit.observations import observation
@@ -74,7 +74,7 @@ def test_a_refused_connection_that_nature_has_shown_is_what_an_error_is() -> Non
 def test_what_was_learned_of_an_error_before_proves_that_and_nothing_else() -> None:
     # Given a lesson on record, of a time when an error over HTTP was an answer 503
     fault = f"error@{ONE}"
-    survived = Lesson(
+    survived = ExperimentResult(
         frozenset({fault}),
         succeeded=True,
         fired=frozenset({fault}),
@@ -83,7 +83,7 @@ def test_what_was_learned_of_an_error_before_proves_that_and_nothing_else() -> N
         relied_on=frozenset(f"error@{p}" for p in (OTHER, RPC)),
     )
     knowledge = known(traffic_of())
-    knowledge.learn(Lesson.from_json(survived.to_json()))
+    knowledge.learn(ExperimentResult.from_json(survived.to_json()))
 
     assert f"refused@{ONE}" in tried(knowledge)
     assert knowledge.fold.explorer.judge({fault}) == "safe"
@@ -92,7 +92,7 @@ def test_what_was_learned_of_an_error_before_proves_that_and_nothing_else() -> N
 def test_a_finding_of_before_is_verified_as_it_was_found_and_no_more_is_tried_there() -> None:
     fault = f"error@{ONE}"
     knowledge = known(traffic_of())
-    knowledge.learn(Lesson(frozenset({fault}), succeeded=False, fired=frozenset({fault})))
+    knowledge.learn(ExperimentResult(frozenset({fault}), succeeded=False, fired=frozenset({fault})))
 
     assert knowledge.expand({fault}) == (Fault(ONE, "error"),)
     assert [faults for faults, _ in knowledge.findings()] == [frozenset({fault})]
@@ -103,13 +103,17 @@ def test_a_finding_of_before_is_verified_as_it_was_found_and_no_more_is_tried_th
 
 def test_a_system_that_was_down_before_was_one_of_which_each_point_had_an_error() -> None:
     fired = frozenset({f"error@{ONE}", f"error@{OTHER}"})
-    lesson = Lesson(frozenset({"down@shop"}), succeeded=True, fired=fired)
-    assert Lesson.from_json(lesson.to_json()).injected == fired
+    lesson = ExperimentResult(frozenset({"down@shop"}), succeeded=True, fired=fired)
+    assert ExperimentResult.from_json(lesson.to_json()).injected == fired
     # And one that is down now is that
-    now = Lesson(frozenset({"down@shop"}), succeeded=True, fired=frozenset({f"refused@{ONE}"}))
-    assert Lesson.from_json(now.to_json()).injected == {"down@shop"}
-    database = Lesson(frozenset({"down@db"}), succeeded=True, fired=frozenset({f"error@{RPC}"}))
-    assert Lesson.from_json(database.to_json()).injected == {"down@db"}
+    now = ExperimentResult(
+        frozenset({"down@shop"}), succeeded=True, fired=frozenset({f"refused@{ONE}"})
+    )
+    assert ExperimentResult.from_json(now.to_json()).injected == {"down@shop"}
+    database = ExperimentResult(
+        frozenset({"down@db"}), succeeded=True, fired=frozenset({f"error@{RPC}"})
+    )
+    assert ExperimentResult.from_json(database.to_json()).injected == {"down@db"}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.kinds import Kinds
-from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.result import ExperimentResult
 from ldfi.experiments.domain.campaign.trials import Trial
 from ldfi.fit.protocol.kinds import KINDS, LATE
 from ldfi.fit.protocol.native import native
@@ -31,7 +31,7 @@ def test_a_kind_that_a_library_cannot_have_silences_no_other(
     faults: tuple[str, ...], aside: set[str]
 ) -> None:
     points = frozenset(fault.partition("@")[2] for fault in faults)
-    taught = Lesson(frozenset(faults), succeeded=None, called=points)
+    taught = ExperimentResult(frozenset(faults), succeeded=None, called=points)
     trial = Trial("GET /", frozenset(faults), faults, "explore", "", "", 0, 20, 10, taught)
 
     assert trial.silent(points) == aside

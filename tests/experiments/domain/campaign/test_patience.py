@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.campaign.balance import Balance
 from ldfi.experiments.domain.campaign.campaign import Campaign
-from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.result import ExperimentResult
+from ldfi.experiments.domain.campaign.snapshot import Snapshot
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import MAX_PATIENCE, Settings
 from ldfi.experiments.domain.traffic.observation import Observation
@@ -102,9 +102,9 @@ def test_contexts_grow_to_what_was_seen_and_no_further(lasted: list[float]) -> N
     campaign = explore_application(Asking(()), SETTINGS)
     exploration = campaign.explorations["GET /"]
     for each in lasted:
-        exploration.learn(Lesson(QUOTES, succeeded=None, outlasted=each))
+        exploration.learn(ExperimentResult(QUOTES, succeeded=None, outlasted=each))
     held = exploration.settings.patience or 0.0
     assert min(2 * max(lasted), MAX_PATIENCE_SECONDS) <= held <= MAX_PATIENCE_SECONDS
     assert exploration.settings.settle == SETTINGS.settle + held
     assert MAX_PATIENCE == MAX_PATIENCE_SECONDS, "edges refuse a rule that asks for more"
-    assert Balance.from_json(exploration.balance().to_json()).patience == held
+    assert Snapshot.from_json(exploration.balance().to_json()).patience == held

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from ldfi.checker.canonical import canonical, read
 from ldfi.checker.judged import wrong
 from ldfi.checker.record import RunRecord
-from ldfi.experiments.domain.campaign.lesson import lesson_of
 from ldfi.experiments.domain.campaign.recording import record_of
+from ldfi.experiments.domain.campaign.result import lesson_of
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.judging.verdict import Counts

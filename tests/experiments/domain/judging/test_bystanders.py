@@ -17,7 +17,7 @@ from ldfi.experiments.domain.judging.bystanders import (
     Bystanders,
     systems_of,
 )
-from ldfi.experiments.domain.traffic.spells import Spell, Spells
+from ldfi.experiments.domain.traffic.baseline import Baseline, Spell
 
 OUTCOMES = st.lists(st.tuples(st.sampled_from("abcdefghij"), st.booleans()), max_size=60)
 
@@ -38,16 +38,16 @@ RATE = 40
 """Requests in a second."""
 
 
-def lived(fails: Callable[[int], bool], seconds: int, rng: random.Random) -> Spells:
+def lived(fails: Callable[[int], bool], seconds: int, rng: random.Random) -> Baseline:
     """How a class has fared in so many seconds before an experiment."""
-    spells = Spells()
+    spells = Baseline()
     for number in range(seconds * RATE):
         at = number // RATE
         spells.add(f"d{rng.random()}", float(at), success=not fails(at))
     return spells
 
 
-def after(spells: Spells) -> Bystanders:
+def after(spells: Baseline) -> Bystanders:
     bystanders = Bystanders(frozenset({"ratings"}), delta=0.15)
     bystanders.note("GET /list", spells.worst(1_000.0))
     return bystanders

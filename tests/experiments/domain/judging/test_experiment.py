@@ -13,7 +13,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from ldfi.experiments.domain.campaign.lesson import lesson_of
+from ldfi.experiments.domain.campaign.result import lesson_of
 from ldfi.experiments.domain.judging.experiment import Experiment, ExperimentState, comparison_of
 from ldfi.experiments.domain.judging.verdict import Counts
 from ldfi.experiments.domain.settings import PromqlOutcome, Settings

@@ -8,14 +8,14 @@ from typing import Literal
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.campaign.lesson import lesson_of
+from ldfi.experiments.domain.campaign.result import lesson_of
 from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
 from ldfi.experiments.domain.judging.judgement import INTERFERENCE, JudgingContext, judge
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.judging.verdict import MIN_FAILURES, Verdict
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.domain.traffic.spells import Spell
+from ldfi.experiments.domain.traffic.baseline import Spell
 from ldfi.fit.protocol.faults import Fault
 from tests.experiments.domain.judging.test_experiment import FAULT, HOUR, seen, settled
 from tests.experiments.simulated import BOOT

@@ -1,0 +1,186 @@
+"""Silence is no success: what devices that never reported do to a verdict.
+
+A device that crashed does not report. So *tolerated* takes more than that those who reported did
+not fail more often: it has to be shown that **heard and well** is no rarer than in control by a
+share of δ. Whoever was silent may have reached the point and counts as not well, in both arms; that
+is right whatever share of the requests reaches it, and however much is lost anyway, for both make
+either arm's share smaller by the same factor. How many were silent is known, and not which of them
+came when. So all of them are one look of the test that is for counts
+(:mod:`ldfi.experiments.domain.judging.counted`), with bets that both arms fare alike.
+
+The more are silent anyway, the more devices that takes (:func:`takes`). Where control is not known
+nobody was silent there. Where silence in both arms plainly differs, whichever has more of it, the
+two cannot be compared at all (Fisher's exact test): silence in control alone would make *harmful*
+of nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from ldfi.checker.record import BothReports, Reports
+from ldfi.experiments.domain.judging.comparison import differ, more
+from ldfi.experiments.domain.judging.ordered import Ordered
+from ldfi.experiments.domain.judging.reachability import Reachability
+from ldfi.experiments.domain.judging.verdict import Verdict
+from ldfi.experiments.domain.settings import Settings
+from ldfi.fit.protocol.context import Arm
+
+HIDING: Final = 0.025
+"""How seldom an inconclusive verdict may be put down to silence that came by chance."""
+UNEQUAL: Final = 0.001
+"""How seldom equal shares may be taken for different ones, whatever the verdict."""
+MOST: Final = 100_000
+"""Devices after which *tolerated* counts as never reached."""
+_BETS: Final = tuple(math.sin(math.pi * step / 40) ** 2 for step in range(1, 20))
+"""Shares that are not heard and well, which are bet on: as dense as they can be told apart."""
+
+
+def reports(
+    reach: Reachability, order: Ordered, treated: int, control: int | None, until: float = math.inf
+) -> BothReports:
+    """Count who was heard of, by what the edges say to have let in (``control`` None: unknown).
+
+    ``until``: of those whose first request had begun by then (Unix seconds).
+    """
+
+    def of(arm: Arm, enrolled: int) -> Reports:
+        heard, more = reach.heard(arm, until), reach.counted_again(arm, until)
+        return Reports(max(enrolled - more, len(heard)), len(heard), *order.fared(heard))
+
+    return BothReports(of("control", control or 0), of("treatment", treated))
+
+
+def evidence(both: BothReports, delta: float) -> float:
+    """Return the logarithm of the evidence that heard and well is no rarer by a share of δ.
+
+    Infinite where none of the treated was silent: then the tests know all of them.
+    """
+    return weigh(*both.look, delta) if both.treatment.silent else math.inf
+
+
+def weigh(control: float, unwell: float, treated: float, hurt: float, delta: float) -> float:
+    """Return the same for so many devices of either arm, and how many of them were not heard and
+    well: the mean of likelihood ratios, of bets against what is nearest to them with
+    w₁ = (1 - δ)w₀."""
+    if not (control and treated):
+        return 0.0
+    k, ratios = control / treated, []
+    for bet in _BETS:
+        a = _nearest(bet, delta, k)
+        b = a + delta * (1 - a)
+        ratios.append(
+            unwell * math.log(bet / a)
+            + (control - unwell) * math.log((1 - bet) / (1 - a))
+            + hurt * math.log(bet / b)
+            + (treated - hurt) * math.log((1 - bet) / (1 - b))
+        )
+    best = max(ratios)
+    return best + math.log(sum(math.exp(each - best) for each in ratios) / len(ratios))
+
+
+def shown(both: BothReports, settings: Settings) -> bool:
+    """Say whether heard and well is shown to be no rarer by a share of δ."""
+    return evidence(both, settings.delta) >= -math.log(settings.alpha_tolerated)
+
+
+@lru_cache(maxsize=1024)
+def takes(share: float, delta: float, alpha: float, ratio: float) -> float:
+    """Return how many treated devices *tolerated* takes where this ``share`` of either arm is not
+    heard and well anyway; infinite where :data:`MOST` are not enough. ``ratio``: of control to
+    them."""
+
+    def enough(treated: int) -> bool:
+        control = ratio * treated
+        found = weigh(control, share * control, treated, share * treated, delta)
+        return found >= -math.log(alpha)
+
+    low, high = 1, 2
+    while not enough(high):
+        low, high = high, 2 * high
+        if high > MOST:
+            return math.inf
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def too_many(share: float, settings: Settings) -> str | None:
+    """Say that control's silence alone makes *tolerated* impossible with the devices that may be
+    treated; None where it does not. ``share``: of control that is not heard and well."""
+    ratio = settings.control / settings.treatment
+    wanted = takes(round(share, 2), settings.delta, settings.alpha_tolerated, ratio)
+    if wanted <= settings.members:
+        return None
+    more_members = f"let {wanted:,} be treated (members), " if math.isfinite(wanted) else ""
+    return (
+        f"of {share:.0%} of the devices it is not heard that they are well, whatever is injected: "
+        f"tolerated takes {wanted:,} treated devices then, and {settings.members} may be. "
+        f"To go on, {more_members}have more devices report, or take a larger delta"
+    )
+
+
+def unwell(both: BothReports) -> float:
+    """Return the share of control that is not heard and well; 0 without any."""
+    exposed, bad, _, _ = both.look
+    return bad / exposed if exposed else 0.0
+
+
+def silence(
+    both: BothReports, settings: Settings, verdict: Verdict, *, known: bool = True
+) -> str | None:
+    """Say why too many were silent for a verdict; None where they were not. An inconclusive one
+    says it where more of the treated were. ``known``: whether it is how many are in control."""
+    control, treated = both.control, both.treatment
+    said = f"{treated.silent} of {treated.enrolled} treated devices never reported"
+    if known:
+        said += f", {control.silent} of {control.enrolled} in control"
+    each = (treated.silent, treated.enrolled, control.silent, control.enrolled)
+    many = treated.silent > treated.enrolled * settings.delta
+    unequal = differ(*each, UNEQUAL) if known else many
+    if unequal or (verdict == "inconclusive" and more(*each, HIDING)):
+        return said
+    if verdict != "tolerated" or shown(both, settings):
+        return None
+    rest = too_many(unwell(both), settings)
+    return f"{said}; {rest}" if rest else f"{said}: more devices may have to be treated (members)"
+
+
+@dataclass(slots=True)
+class RollCall:
+    """Who had been let in when *tolerated* was said first: of these it is known, once they have had
+    time to report, how many never did.
+
+    ``doubts``: too few are known of, so more have to be let in.
+    """
+
+    doubts: bool = False
+    _at: float | None = None
+    _treated: int = 0
+    _control: int = 0
+
+    def call(self, now: float, treated: int, control: int, *, calm: bool) -> None:
+        """Note how many were let in when *tolerated* was said; forget it where it is no longer."""
+        if not calm:
+            self._at = None
+        elif self._at is None:
+            self._at, self._treated, self._control = now, treated, control
+
+    def doubtful(self, reach: Reachability, order: Ordered, settings: Settings) -> bool:
+        """Say whether too few of these are heard of and well for *tolerated*."""
+        found = reports(reach, order, self._treated, self._control, self._at or 0.0)
+        self._at = None
+        return not shown(found, settings)
+
+
+def _nearest(bet: float, delta: float, k: float) -> float:
+    """Return the a for which (a, a + δ(1 - a)) is nearest to (bet, bet) in Kullback-Leibler
+    divergence, control weighed k times: the positive root of a quadratic."""
+    rest = 1 - delta
+    square = (k + 1) * rest
+    linear = k * (delta - bet * rest) + delta - bet
+    return (math.sqrt(linear**2 + 4 * square * k * bet * delta) - linear) / (2 * square)
