@@ -74,5 +74,5 @@ def test_each_word_has_one_definition() -> None:
 
 def test_the_glossarys_words_are_found() -> None:
     found = _defined()
-    for word in ("Verdict", "GateVerdict", "ExperimentState", "LessonPurpose", "Settings"):
+    for word in ("Verdict", "GateVerdict", "ExperimentState", "ResultPurpose", "Settings"):
         assert len(found[word]) == 1, word

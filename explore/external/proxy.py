@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from ldfi.explore.external.assertions import AnswerAssertion
 from ldfi.explore.external.bodies import body_of
 from ldfi.explore.external.receiver import InvalidAddress, split
-from ldfi.explore.external.requests import Sent
+from ldfi.explore.external.requests import SentRequest
 from ldfi.explore.external.stamp import DEVICE_HEADER, Stamp
 
 TIMEOUT: Final = 120.0
@@ -36,7 +36,7 @@ _OF_ONE_CONNECTION: Final = frozenset(
 class Passed:
     """A request that passed through, as the command sent it, and what of the answer is wrong."""
 
-    sent: Sent
+    sent: SentRequest
     headers: tuple[tuple[str, str], ...]
     body: bytes
     wrong: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ class Proxy:
             status, answered, content = 0, [], f"{type(error).__name__}: {error}".encode()
         if passage is not None:
             url = f"http://{self._host}:{self._port}{self._base}{path}"
-            sent = Sent(span_id, method, url, start, time.time_ns(), status)
+            sent = SentRequest(span_id, method, url, start, time.time_ns(), status)
             wrong = tuple(each.text for each in self._assertions if not each.holds(status, content))
             with self._lock:
                 passage.passed.append(Passed(sent, tuple(headers), body, wrong))

@@ -18,7 +18,7 @@ from ldfi.lineage.span import Span, Trace
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentRequest:
     """A request of the test's own. Times in nanoseconds; ``status`` 0: it was not answered."""
 
     span_id: str
@@ -37,7 +37,7 @@ class Sent:
         return f"{self.method} {self.url.partition('?')[0]}"
 
 
-def as_call(trace_id: str, root: str, service: str, sent: Sent) -> Span:
+def as_call(trace_id: str, root: str, service: str, sent: SentRequest) -> Span:
     """Make the span of a request of the test's own, as a call to be waited for."""
     url = urlsplit(sent.url)
     said = {
@@ -73,7 +73,7 @@ def entered(trace: Trace, own: Collection[str]) -> Trace:
     return Trace(trace.trace_id, tuple(spans), trace.missing)
 
 
-def unanswered(trace: Trace, sent: Iterable[Sent]) -> list[Sent]:
+def unanswered(trace: Trace, sent: Iterable[SentRequest]) -> list[SentRequest]:
     """List the requests of the test's own below which there is no span of anybody."""
     above = {span.parent_id for span in trace.spans}
     return [each for each in sent if each.span_id not in above]

@@ -10,7 +10,7 @@ from ldfi.experiments.domain.traffic.waiting import EXPORT, Waiting, quiet_for
 from ldfi.explore.external.collector import Collector
 from ldfi.explore.external.environment import variables
 from ldfi.explore.external.receiver import Receiver, is_loopback, split
-from ldfi.explore.external.requests import Sent, lineage_of, unanswered
+from ldfi.explore.external.requests import SentRequest, lineage_of, unanswered
 from ldfi.explore.external.run_result import TO_SET, RunResult
 from ldfi.explore.external.stamp import SharedKeys, Stamp
 from ldfi.fit.protocol.faults import Fault
@@ -71,7 +71,7 @@ class Elsewhere:
         """Begin a run."""
         self.collector.begin(trace_id)
 
-    def shown(self, trace_id: str, own: Sequence[Span], sent: Sequence[Sent]) -> RunResult:
+    def shown(self, trace_id: str, own: Sequence[Span], sent: Sequence[SentRequest]) -> RunResult:
         """Wait until the trace of a run is whole, and read it. ``own``: what the test itself has
         seen, ``sent``: its own requests to services elsewhere."""
         trace = self.collector.whole(trace_id, own)
@@ -125,7 +125,7 @@ class Elsewhere:
         """Stop receiving."""
         self.receiver.close()
 
-    def _silence(self, sent: Sent) -> str:
+    def _silence(self, sent: SentRequest) -> str:
         """Say why nothing came from what a request was sent to, and what to set."""
         refused = self.receiver.counts["refused"]
         strangers = self.collector.strangers

@@ -19,7 +19,7 @@ from opentelemetry import context as otel_context
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import SpanKind
 
-from ldfi.explore.external.requests import Sent
+from ldfi.explore.external.requests import SentRequest
 from ldfi.explore.external.run_result import TO_SET, RunResult
 from ldfi.explore.external.stamp import SharedKeys, Stamp
 from ldfi.explore.pytest import calls, libraries
@@ -107,7 +107,7 @@ class Armed:
         return RunResult(lineage, _apart(sent[0]) if sent and not lineage.called else "")
 
 
-def _apart(sent: Sent) -> str:
+def _apart(sent: SentRequest) -> str:
     return (
         f"{sent} was answered by another process, of which nothing was seen: that request is the"
         " test's own, not a dependency. Start pytest with --receive 127.0.0.1:4318, or start the"

@@ -77,7 +77,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker. Raises pytest.UsageError for our options where the extra is missing."""
-    config.pluginmanager.register(Summary(), "ldfi-summary")
+    config.pluginmanager.register(TerminalSummary(), "ldfi-summary")
     config.addinivalue_line(
         "markers",
         "ldfi(max_size=2, kinds=('error',), delay=10.0, protected=(), time_limit=60.0): run the "
@@ -140,7 +140,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.fail(refusal, pytrace=False)
 
 
-class Summary:
+class TerminalSummary:
     """Collects what was found, from the workers of pytest-xdist too, and says it at the end."""
 
     def __init__(self) -> None:

@@ -29,7 +29,7 @@ from opentelemetry.sdk.trace import Span as SdkSpan
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
 from ldfi.errors import LdfiError
-from ldfi.explore.external.requests import Sent, as_call, root_span
+from ldfi.explore.external.requests import SentRequest, as_call, root_span
 from ldfi.explore.external.stamp import Stamp
 from ldfi.explore.pytest.asking import asked_within, faked
 from ldfi.explore.pytest.run import Asked
@@ -169,7 +169,7 @@ class Recorder(SpanProcessor):
         """List what the spans of the run say."""
         return [span.attributes or {} for _, span in self._ended.values()]
 
-    def sent(self) -> list[Sent]:
+    def sent(self) -> list[SentRequest]:
         """List the test's own requests that nothing in this process answered."""
         return [
             self._sent(number, span)
@@ -271,7 +271,7 @@ class Recorder(SpanProcessor):
             return False
         return self.asked_by_the_test() and not faked()
 
-    def _sent(self, number: int, span: ReadableSpan) -> Sent:
+    def _sent(self, number: int, span: ReadableSpan) -> SentRequest:
         said = span.attributes or {}
 
         def first(*names: str) -> str:
@@ -281,7 +281,7 @@ class Recorder(SpanProcessor):
         if first("rpc.system", "rpc.system.name"):
             failed = span.status.status_code is trace.StatusCode.ERROR
             status = "500" if failed else "200"
-        return Sent(
+        return SentRequest(
             f"{number:016x}",
             first("http.request.method", "http.method") or "GET",
             first("url.full", "http.url"),

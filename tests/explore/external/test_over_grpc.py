@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult
 
 from ldfi.explore.external.environment import variables
 from ldfi.explore.external.receiver import Receiver
-from ldfi.explore.external.requests import Sent, as_call, root_span
+from ldfi.explore.external.requests import SentRequest, as_call, root_span
 from ldfi.explore.external.session import Elsewhere
 from ldfi.explore.external.stamp import SharedKeys
 from ldfi.lineage.span import Span
@@ -112,7 +112,7 @@ def test_without_grpcio_it_is_said_what_to_set(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "grpc", None)
     elsewhere = Elsewhere("127.0.0.1:0", 0.05)
     trace, root, sent_id, now = "a" * 32, "b" * 16, "c" * 16, time.time_ns()
-    sent = Sent(sent_id, "GET", "http://127.0.0.1:8080/page/17", now, now + 900, 200)
+    sent = SentRequest(sent_id, "GET", "http://127.0.0.1:8080/page/17", now, now + 900, 200)
     own = [
         root_span(trace, root, "app", now, now + 1000, failed=False),
         as_call(trace, root, "app", sent),

@@ -15,7 +15,7 @@ import pytest
 from ldfi.experiments.domain.traffic.waiting import Waiting
 from ldfi.explore.external.collector import Collector
 from ldfi.explore.external.receiver import InvalidAddress, Receiver, is_loopback, split
-from ldfi.explore.external.requests import Sent, as_call, lineage_of, root_span, unanswered
+from ldfi.explore.external.requests import SentRequest, as_call, lineage_of, root_span, unanswered
 from ldfi.lineage.operation import operation
 from ldfi.lineage.readers.otlp_json import read_fields
 from ldfi.lineage.span import Span, Trace
@@ -143,8 +143,8 @@ def called() -> Span:
     return Span(TRACE, "e" * 16, "d" * 16, NOW, NOW + 400, what)
 
 
-def own() -> tuple[list[Span], Sent]:
-    sent = Sent(SENT, "GET", "http://127.0.0.1:8080/page/17", NOW, NOW + 900, 200)
+def own() -> tuple[list[Span], SentRequest]:
+    sent = SentRequest(SENT, "GET", "http://127.0.0.1:8080/page/17", NOW, NOW + 900, 200)
     root = root_span(TRACE, ROOT, "app", NOW, NOW + 1000, failed=False)
     return [root, as_call(TRACE, ROOT, "app", sent)], sent
 
