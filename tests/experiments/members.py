@@ -17,6 +17,7 @@ import httpx
 from ldfi.cli.ports import free_port
 from ldfi.cli.processes import ATTACHED
 from ldfi.experiments.cluster.tokens import Role
+from tests.kit.frozen import freeze
 from tests.kit.service import GIVEN, bearer
 
 PATIENCE = 150.0
@@ -72,7 +73,7 @@ class Member:
 
     def freeze(self) -> None:
         assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
+        freeze(self._process)
 
     def thaw(self) -> None:
         assert self._process is not None

@@ -24,6 +24,7 @@ from ldfi.fit.protocol.faults import Fault
 from ldfi.fit.protocol.keys import Keys
 from ldfi.scenarios.export.envoy import PATIENCE, listener
 from tests.fit.golang import built
+from tests.kit.frozen import freeze
 from tests.scenarios.export.proxy import Proxy, envoy
 
 pytestmark = pytest.mark.servers
@@ -219,7 +220,7 @@ def test_side_by_side_only_the_requests_that_carry_it_fail(standing: Standing) -
 
 
 def test_a_processor_that_hangs_or_is_gone_is_as_if_it_were_not_there(standing: Standing) -> None:
-    standing.asked.send_signal(signal.SIGSTOP)
+    freeze(standing.asked)
     began = time.monotonic()
     assert [standing.ask()[:2] for _ in range(5)] == [(200, "ratings")] * 5
     assert time.monotonic() - began < 5 * 1.0
