@@ -397,7 +397,7 @@ def test_a_huge_body_is_never_held_in_memory(
     requests_made: Requests, client: str, headers: bytes
 ) -> None:
     """Nor sent before it is asked for, in one of three tries: a machine may stand still."""
-    total, began, fired = 0, 0.0, set()
+    total, began, halfway, fired = 0, 0.0, HUGE, set()
 
     def count(piece: bytes) -> bool:
         nonlocal total, began
