@@ -6,61 +6,60 @@ from functools import partial
 from typing import Final
 
 from fastapi import APIRouter, FastAPI, Request, Response
+from sse_starlette import EventSourceResponse
 from starlette.exceptions import HTTPException
 
 from ldfi.dashboards import login
 from ldfi.dashboards.assets import PREFIX, Assets
 from ldfi.dashboards.csp import confined
-from ldfi.dashboards.day_kept import DayKept
 from ldfi.dashboards.evidence_kept import EvidenceKept
-from ldfi.dashboards.pages import (
-    audit,
+from ldfi.dashboards.findings import findings
+from ldfi.dashboards.header import halt, search, tokens
+from ldfi.dashboards.map import classes, services, what_if
+from ldfi.dashboards.now import now, was_it_us
+from ldfi.dashboards.now.day_kept import DayKept
+from ldfi.dashboards.proof import audit, certificates
+from ldfi.dashboards.render import error_page
+from ldfi.dashboards.route import PageRoute
+from ldfi.dashboards.sessions import Sessions
+from ldfi.dashboards.work import (
     calendar,
     campaigns,
-    certificates,
-    classes,
     experiments,
-    files,
-    findings,
-    live,
     maintenance,
     new_campaign,
-    now,
     replays,
-    safety,
-    search,
-    service_map,
-    tokens,
-    was_it_us,
-    what_if,
 )
-from ldfi.dashboards.render import error_page
-from ldfi.dashboards.sessions import Sessions
+from ldfi.experiments.api import events
 from ldfi.experiments.api.problems import Problem
+
+live = APIRouter(route_class=PageRoute)
+"""What happens, as it happens: the API's stream of events, for whoever is logged in."""
+live.get("/live", response_class=EventSourceResponse)(events.events)
 
 ROUTERS: Final[tuple[APIRouter, ...]] = (
     login.router,
     login.api,
-    live.router,
+    live,
     now.router,
     was_it_us.router,
     new_campaign.router,  # before /campaigns/{id}
     campaigns.router,
     calendar.router,
-    service_map.router,
+    services.router,
     what_if.router,
     maintenance.router,
     audit.router,
     tokens.router,
-    safety.router,
+    halt.router,
     search.router,
     findings.router,
     classes.router,
     experiments.router,
     certificates.router,
     replays.router,
-    files.pages,
-    files.api,
+    findings.api_router,
+    certificates.api_router,
 )
 
 PROGRAMS: Final = ("/api/", "/v1/")

@@ -6,6 +6,8 @@ import hashlib
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
+from zoneinfo import ZoneInfo
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse
@@ -13,11 +15,15 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ldfi.dashboards import curves, links, words
 from ldfi.dashboards.assets import asset
+from ldfi.errors import InvalidCalendar
 from ldfi.experiments.api.problems import KINDS, Problem
 from ldfi.experiments.cluster.tokens import Caller
+from ldfi.experiments.domain.campaign.local_time import zone
 from ldfi.experiments.scheduler.engine import Engine
 
-TEMPLATES: Final = Path(__file__).parent / "templates"
+ROOT: Final = Path(__file__).parent
+TEMPLATES: Final = (ROOT / "templates", ROOT)
+"""Where templates are: those that places share, and ``PLACE/NAME.html``."""
 THEMES: Final = ("light", "dark")
 
 PLACES: Final = (
@@ -132,3 +138,14 @@ def state_seen(engine: Engine) -> str:
     """Tell what a page that is up to date has as its ``state_seen``."""
     seen: str = _going_on(engine)["state_seen"]
     return seen
+
+
+def viewers_zone(request: Request) -> ZoneInfo:
+    """Return the viewer's time zone, as the cookie of ``static/page.js`` has it: days begin there.
+
+    UTC without the script, or where the cookie names none.
+    """
+    try:
+        return zone(unquote(request.cookies.get("ldfi_zone", "UTC")))
+    except InvalidCalendar:
+        return zone("UTC")

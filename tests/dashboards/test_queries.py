@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 
-from ldfi.dashboards.pages.findings import AT_ONCE
+from ldfi.dashboards.findings.findings import AT_ONCE
 from tests.dashboards.browsing import Browser, Site, counting, site
 from tests.dashboards.seeded import Seeded, crowd
 from tests.dashboards.test_guards import ALLOWED, filled

@@ -63,6 +63,7 @@ def test_the_wheel_holds_every_file_of_the_rooms(wheel: Path) -> None:
     [
         "py.typed",
         "dashboards/templates/base.html",
+        "dashboards/now/now.html",
         "dashboards/static/style.css",
         "dashboards/static/vendor/htmx.org/htmx.min.js.gz",
         "demo/weaknesses.json",
