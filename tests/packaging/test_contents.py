@@ -22,9 +22,8 @@ LEFT_OUT = (
     "ldfi/fit/js/",
     "ldfi/fit/protocol/vectors/",
     "ldfi/lineage/native/",
-    "ldfi/dashboards/grafana/",
 )
-"""For other languages, for tests, and what needs the SDK of Grafana."""
+"""For other languages, and for tests."""
 
 
 def shipped() -> set[str]:
