@@ -15,7 +15,7 @@ from ldfi.dashboards.csp import confined
 from ldfi.dashboards.evidence_kept import EvidenceKept
 from ldfi.dashboards.findings import findings
 from ldfi.dashboards.header import halt, search, tokens
-from ldfi.dashboards.map import classes, services, what_if
+from ldfi.dashboards.map import classes, services
 from ldfi.dashboards.now import now, was_it_us
 from ldfi.dashboards.now.day_kept import DayKept
 from ldfi.dashboards.proof import audit, certificates
@@ -47,7 +47,6 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     campaigns.router,
     calendar.router,
     services.router,
-    what_if.router,
     maintenance.router,
     audit.router,
     tokens.router,

@@ -31,7 +31,7 @@ PLACES: Final = (
     ("Weaknesses", (("/findings", "Weaknesses"),)),
     (
         "Map",
-        (("/map", "Services"), ("/classes", "Request classes"), ("/what-if", "Point by point")),
+        (("/map", "Services"), ("/classes", "Request classes")),
     ),
     (
         "Work",

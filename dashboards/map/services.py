@@ -8,14 +8,15 @@ from typing import Annotated, Final, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import RedirectResponse
 from sqlalchemy import select
 
 from ldfi.dashboards.evidence_kept import KEPT, EvidenceKept, evidence_kept
+from ldfi.dashboards.links import MOST_DOWN
 from ldfi.dashboards.map.services_layout import layout
 from ldfi.dashboards.map.services_story import FATES, STANDINGS, STANDINGS_DOWN, Looked, service_map
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
-from ldfi.dashboards.systems import MOST_DOWN
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import LINE, Filter, Line
 from ldfi.experiments.api.repairs import called_of
@@ -97,6 +98,7 @@ async def show(
         map=whole,
         layout=layout(drawn),
         left_out=len(whole.services) - len(drawn.services),
+        classes_left_out=len(whole.classes) - len(drawn.classes),
         only_hurting=only_hurting,
         wanted=wanted,
         classes=sorted(engine.catalogue.classes),
@@ -105,6 +107,16 @@ async def show(
         fates=FATES,
         found={each.name for each in whole.services if _matches(find, each.name)},
     )
+
+
+@router.get("/what-if")
+async def moved(
+    _caller: Viewer,
+    down: Annotated[list[Line], Query(max_length=MOST_DOWN)] = [],  # noqa: B006 - FastAPI copies it
+    request_class: Annotated[str, Query(pattern=LINE, max_length=1000)] = "",
+) -> Response:
+    """Lead to the map, which answers what this page did; links to it are kept in wikis."""
+    return RedirectResponse(Wanted(tuple(down), request_class).to(), status_code=308)
 
 
 async def _looked_at(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Literal
 
@@ -47,7 +47,7 @@ STANDINGS_DOWN: Final[Mapping[Standing, str]] = {
 }
 """The same while something is down."""
 
-_KEPT: Final[frozenset[Standing]] = frozenset({"hurts", "together", "down", "entry"})
+_HURTING: Final[frozenset[Standing]] = frozenset({"hurts", "together", "down"})
 
 FATES: Final[Mapping[Fate, str]] = {
     "lost": "lost",
@@ -92,13 +92,15 @@ class MappedClass:
 @dataclass(frozen=True, slots=True)
 class Service:
     """``said``: what happens if it goes down (too), behind its name. ``share``: of all requests,
-    those that this is about. ``classes``: the classes that call it, the busiest first."""
+    those that this is about. ``classes``: the classes that call it, the busiest first; ``hurt``:
+    those of them that it hurts."""
 
     name: str
     standing: Standing
     said: str
     share: float
     classes: tuple[str, ...]
+    hurt: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,8 @@ class Call:
 @dataclass(frozen=True)
 class ServiceMap:
     """``classes``: the busiest first. ``services``: the gravest first. ``inside``: points that
-    reach no service."""
+    reach no service. ``ways``: for each service that hurts, what leads to it from where the
+    requests that it hurts come in."""
 
     classes: tuple[MappedClass, ...]
     services: tuple[Service, ...]
@@ -121,6 +124,7 @@ class ServiceMap:
     down: tuple[str, ...]
     inside: tuple[str, ...]
     called: Called = BY_THEIR_NAMES
+    ways: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @cached_property
     def by_standing(self) -> dict[Standing, list[Service]]:
@@ -139,17 +143,19 @@ class ServiceMap:
         return found
 
     def only_hurting(self) -> ServiceMap:
-        """Leave out what does not hurt, but for what is on the way to what does."""
-        kept = {each.name for each in self.services if each.standing in _KEPT}
-        above: defaultdict[str, set[str]] = defaultdict(set)
-        for call in self.calls:
-            above[call.below].add(call.above)
-        pending = list(kept)
-        while pending:
-            for name in above[pending.pop()] - kept:
-                kept.add(name)
-                pending.append(name)
-        return replace(self, services=tuple(each for each in self.services if each.name in kept))
+        """Return what hurts, the classes that it hurts, and one way to it for each of them."""
+        hurting = [each for each in self.services if each.standing in _HURTING]
+        kept = {each.name for each in hurting}.union(*self.ways.values())
+        hurt = {name for each in hurting for name in each.hurt}
+        return replace(
+            self,
+            classes=tuple(each for each in self.classes if each.name in hurt),
+            services=tuple(
+                each
+                for each in self.services
+                if each.name in kept and not hurt.isdisjoint(each.classes)
+            ),
+        )
 
     @property
     def title(self) -> str:
@@ -185,6 +191,7 @@ def service_map(
     called: Called = BY_THEIR_NAMES,
 ) -> ServiceMap:
     """Draw up the map of these classes, with everything that ``down`` names being down."""
+    hurting = list(findings)
     busiest = sorted(looked, key=lambda each: (-each.share, each.name))
     classes = tuple(_mapped(each, down) for each in busiest)
     reached = {each.name: reached_by(each.knowledge) for each in busiest}
@@ -192,7 +199,7 @@ def service_map(
         fates = {mapped.name: mapped for mapped in classes}
         tell = _Down(busiest, reached, fates, tuple(down), called).service
     else:
-        tell = _Up(busiest, reached, _weak(findings, busiest), injectors, called).service
+        tell = _Up(busiest, reached, _weak(hurting, busiest), injectors, called).service
     answering = dict.fromkeys(name for systems in reached.values() for name in systems)
     entries = dict.fromkeys(
         name for mapped in classes for name in mapped.entries if name not in answering
@@ -204,7 +211,13 @@ def service_map(
     order += ["entry"]
     services.sort(key=lambda each: (order.index(each.standing), -each.share, each.name))
     return ServiceMap(
-        classes, tuple(services), tuple(_calls(busiest)), tuple(down), _inside(busiest), called
+        classes,
+        tuple(services),
+        tuple(_calls(busiest)),
+        tuple(down),
+        _inside(busiest),
+        called,
+        _ways(services, {e.name: (e.knowledge, reached[e.name]) for e in busiest}, hurting),
     )
 
 
@@ -244,18 +257,21 @@ class _Up:
             said = f"means that {_lost(lost or slow, self.called)}"
             if not lost:
                 said += f" {self._when(name)}"
-            share = sum(shares[each] for each in {*lost, *slow})
-            return Service(name, "hurts", said, share, classes)
+            hurt = tuple(each for each in classes if each in {*lost, *slow})
+            share = sum(shares[each] for each in hurt)
+            return Service(name, "hurts", said, share, classes, hurt)
         pairs = [
             (shares.get(row.request_class, 0.0), others)
             for row, others in self.weak.get(name, ())
             if others
         ]
         if pairs:
+            found_in = {row.request_class for row, others in self.weak[name] if others}
             share, others = min(pairs, key=lambda each: (len(each[1]), -each[0], each[1]))
             fails = "fails" if len(others) == 1 else "fail"
             said = f"hurts only if {listed(others)} {fails} too"
-            return Service(name, "together", said, share, classes)
+            hurt = tuple(each for each in classes if each in found_in) or classes
+            return Service(name, "together", said, share, classes, hurt)
         if all(judgement == "safe" for judgement in judged.values()):
             return Service(name, "survived", "is survived", sum(shares.values()), classes)
         every = frozenset[str]().union(*points.values())
@@ -288,15 +304,17 @@ class _Down:
         classes = tuple(each.name for each in calling)
         total = sum(each.share for each in calling)
         if matching(tuple(one.removeprefix(DOWN) for one in self.down), [name]) is not None:
-            return Service(name, "down", "is down", total, classes)
+            hurt = tuple(each for each in classes if self.mapped[each].fate == "lost") or classes
+            return Service(name, "down", "is down", total, classes, hurt)
         left = [each for each in calling if self.mapped[each.name].fate != "lost"]
         if not left:
             return Service(name, "lost", "matters no more: its requests are lost", total, classes)
         judged = {each.name: self._judged(each, name) for each in left}
         lost = [each for each in left if judged[each.name] == "failing"]
         if lost:
-            said = f"means that {_lost([each.name for each in lost], self.called)}"
-            return Service(name, "together", said, sum(each.share for each in lost), classes)
+            hurt = tuple(each.name for each in lost)
+            said = f"means that {_lost(hurt, self.called)}"
+            return Service(name, "together", said, sum(each.share for each in lost), classes, hurt)
         untried = [each for each in left if judged[each.name] == "open"]
         if untried:
             share = sum(each.share for each in untried)
@@ -348,7 +366,40 @@ def _entry(name: str, classes: Sequence[MappedClass], down: Sequence[str]) -> Se
     is_down = matching(tuple(one.removeprefix(DOWN) for one in down), [name]) is not None
     standing: Standing = "down" if is_down else "entry"
     share = sum(mapped.share for mapped in served)
-    return Service(name, standing, said, share, tuple(mapped.name for mapped in served))
+    names = tuple(mapped.name for mapped in served)
+    return Service(name, standing, said, share, names, names if is_down else ())
+
+
+def _ways(
+    services: Iterable[Service],
+    classes: Mapping[str, tuple[Knowledge, Mapping[str, frozenset[str]]]],
+    findings: Iterable[FindingRow],
+) -> dict[str, frozenset[str]]:
+    """Return what leads to each service that hurts. ``classes``: what is known of each, and by
+    which points it reaches services."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for row in findings:
+        if row.state in HURTING:
+            found[row.request_class].update(fault.partition("@")[2] for fault in row.faults)
+    ways: defaultdict[str, set[str]] = defaultdict(set)
+    hurting = [each for each in services if each.standing in _HURTING]
+    for name, (knowledge, reached) in classes.items():
+        often = knowledge.traffic.usually_called()
+        for each in hurting:
+            if name in each.hurt:
+                points = reached.get(each.name, frozenset())
+                ways[each.name] |= _way(knowledge, points & found[name] or points, often)
+    return {name: frozenset(way) for name, way in ways.items()}
+
+
+def _way(knowledge: Knowledge, points: Iterable[str], often: frozenset[str]) -> set[str]:
+    """Return the services on the shortest way in which a class was seen to come to one of these
+    points, by calls that it makes ``often`` where there is such a way."""
+    topology = knowledge.traffic.topology
+    ways = [above | {point} for point in points for above in topology.paths.get(point, ())]
+    way = min(ways, key=lambda each: (len(each - often), len(each), sorted(each)), default=())
+    callers = {Point.parse(point).caller for point in way}
+    return callers | {topology.callees.get(point, "") for point in way}
 
 
 def _calls(classes: Iterable[Looked]) -> list[Call]:

@@ -9,9 +9,9 @@ from fastapi.responses import RedirectResponse
 from sqlalchemy import select
 
 from ldfi.dashboards.forms import Form, Submitted, read_as
+from ldfi.dashboards.links import MOST_DOWN
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
-from ldfi.dashboards.systems import MOST_DOWN, systems_of
 from ldfi.experiments.api import safety
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.documents import Id, Line
@@ -100,7 +100,7 @@ def _page(
         over=[window for window in rows if not window.active(now)],
         next=found.next,
         first=cursor is None,
-        systems=list(systems_of(engine.catalogue.classes.values())),
+        systems=_systems(engine),
         values={
             "down": typed.text("down"),
             "hours": typed.text("hours", "2"),
@@ -108,3 +108,9 @@ def _page(
         },
         problems={name.partition(".")[0]: what for name, what in (problems or {}).items()},
     )
+
+
+def _systems(engine: Engine) -> list[str]:
+    """Return the names of all services and systems that the known request classes reach."""
+    topologies = (known.traffic.topology for known in engine.catalogue.classes.values())
+    return sorted({name for each in topologies for name in each.callees.values() if name})

@@ -40,7 +40,6 @@ def test_only_whoever_may_is_shown_how_to(reading: Site, viewer: Browser) -> Non
         ("/campaigns?state=paused", "Show all of them"),
         ("/calendar", "Give a campaign a schedule"),
         ("/map", "when traces of good requests have come in"),
-        ("/what-if", "when traces of good requests have come in"),
         ("/maintenance", "Open one before you take something down"),
         ("/audit", "Start a campaign"),
         ("/tokens", "Give everybody a token of their own"),
@@ -290,18 +289,17 @@ def test_a_maintenance_is_planned_for_what_the_map_has_down(reading: Site) -> No
     assert "cdn\nlicense</textarea>" in planned
 
 
-def test_what_if_answers_from_the_evidence(viewer: Browser) -> None:
-    said = text_of(viewer.get("/what-if?down=recordsdb"))
-    assert "With recordsdb down" in said
-    assert "this alone is survived" in said
-    assert "Would hurt now api>http:GET:popular/top Nobody knows" in said
-    assert "Hurts anyway api>http:GET:layout/screens/*" in said
-    hurting = text_of(viewer.get("/what-if?down=cdn&down=cdn-spare"))
-    assert "With cdn and cdn-spare down" in hurting
-    assert "this alone hurts" in hurting
-    assert "No request class calls nowhere" in text_of(viewer.get("/what-if?down=nowhere"))
-    one = text_of(viewer.get("/what-if?down=recordsdb&request_class=GET%20%2Fplay"))
-    assert "No request class calls recordsdb" in one
+def test_links_to_what_was_point_by_point_lead_to_the_map(viewer: Browser) -> None:
+    old = viewer.get(
+        "/what-if?down=api%3Ehttp%3AGET%3Alayout%2Fscreens%2F*&request_class=GET+/boot"
+    )
+    assert old.status_code == 308
+    said = text_of(viewer.get(old.headers["location"]))
+    assert "If api>http:GET:layout/screens/* is down" in said
+    assert "GET /boot would be lost" in said
+    assert viewer.get("/what-if").headers["location"] == "/map"
+    for page in ("/", "/map", "/map?down=cdn", "/search?q=point"):
+        assert "what-if" not in viewer.get(page).text
 
 
 def test_a_maintenance_window_is_opened_and_closed(operator: Browser) -> None:
@@ -365,7 +363,7 @@ def test_times_are_utc_without_a_script_and_can_be_read_by_one(viewer: Browser) 
     assert " UTC" in text_of(viewer.get("/audit"))
 
 
-@pytest.mark.parametrize("path", ["/", "/campaigns", "/calendar", "/what-if", "/audit", "/halt"])
+@pytest.mark.parametrize("path", ["/", "/campaigns", "/calendar", "/map", "/audit", "/halt"])
 def test_every_page_can_be_used_by_keyboard_and_heard(reading: Site, path: str) -> None:
     page = Markup(reading.logged_in("operator").get(path).text)
     assert page.every("html")[0]["lang"] == "en"

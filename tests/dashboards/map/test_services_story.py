@@ -151,6 +151,8 @@ def test_nothing_that_the_map_says_is_wrong(
     for mapped in drawn.classes:
         if mapped.fate in {"lost", "near"} or (mapped.fate == "holds" and mapped.failing):
             assert survives(*down) == (mapped.fate != "lost")
+    hurting = {each.name for each in drawn.services if each.standing in {"hurts", "together"}}
+    assert hurting <= {each.what.name for each in legible(drawn.only_hurting()).services}
     for each in drawn.services:
         if each.standing in {"hurts", "together"}:
             assert not survives(*down, each.name)
@@ -213,6 +215,42 @@ def test_sixty_services_and_more_are_drawn_in_layers(services: int) -> None:
     closed = legible(folded)
     assert closed.height < placed.height / 2
     assert {each.call.below for each in closed.lines} >= {deepest}
+
+
+def ledger_of(services: int) -> Call:
+    """Each service asks one ledger, and the two services below it."""
+
+    def steps(number: int) -> tuple[Step, ...]:
+        name = f"service-{number:02}"
+        below = range(2 * number + 1, min(2 * number + 3, services))
+        calls = [Call(f"{name}>http:GET:service-{each:02}/x", steps(each)) for each in below]
+        ledger = Call(f"{name}>db:SELECT:ledger/rows")
+        return tuple(Step("optional", (each,)) for each in (ledger, *calls))
+
+    return Call("root", (Step("optional", (Call("edge>http:GET:service-00/x", steps(0)),)),))
+
+
+def test_of_what_everybody_calls_one_way_is_drawn() -> None:
+    looked = [
+        Looked(Knowledge("GET /", BOUNDS, traffic_of(Application(serving(ledger_of(60))), 3)), 1.0)
+    ]
+    looked += [
+        Looked(Knowledge(f"GET /{n}", BOUNDS, traffic_of(Application(serving(ELSE)), 3)), 0.0)
+        for n in range(4)
+    ]
+    for caller, way in (("00", {"00"}), ("33", {"00", "01", "03", "07", "16", "33"})):
+        row = finding([f"error@service-{caller}>db:SELECT:ledger/rows"])
+        whole = service_map(looked, [row], NO_INJECTORS)
+        assert len(whole.services) == 64  # with the ledger, adverts, and where both come in
+
+        drawn = whole.only_hurting()
+        names = {"edge", "ledger", *(f"service-{each}" for each in way)}
+        assert set(standings(drawn)) == names
+        assert [each.name for each in drawn.classes] == ["GET /"]
+        legible(drawn)
+        down = service_map(looked, [row], NO_INJECTORS, ("ledger", "adverts")).only_hurting()
+        assert set(standings(down)) == names | {"adverts", "web"}
+        legible(down)
 
 
 def test_services_that_call_one_another_in_a_circle_are_drawn() -> None:

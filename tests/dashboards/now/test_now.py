@@ -164,7 +164,7 @@ def test_no_page_has_the_exact_name_as_its_only_form(harbour: Site) -> None:
     assert finding is not None and tried is not None
     paths = [
         *("/classes", "/experiments", f"/experiments/{tried.id}", "/audit", "/certificates"),
-        *(f"/findings/{finding.id}", f"/findings/{finding.id}/file", "/what-if"),
+        *(f"/findings/{finding.id}", f"/findings/{finding.id}/file", "/map"),
         *(f"/{room}/{tried.campaign_id}" for room in ("campaigns", "certificates")),
         *(f"/certificates/{tried.campaign_id}/file", "/search?q=the+lock", "/search?q=ship"),
     ]
