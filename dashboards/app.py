@@ -65,6 +65,10 @@ PROGRAMS: Final = ("/api/", "/v1/")
 """Nobody looks for a page there."""
 
 
+_MISSING: Final = {404: "no-such-route", 405: "method-not-allowed"}
+"""Statuses of addresses where there is nothing to look at: nothing at all, or a form's target."""
+
+
 def install(app: FastAPI) -> None:
     """Serve the pages beside the API: found by the service as an entry point ``ldfi.pages``."""
     _begin(app)
@@ -96,8 +100,10 @@ def _have_missing_pages(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def on_http(request: Request, error: HTTPException) -> Response:
         looks = "text/html" in request.headers.get("accept", "")
-        if error.status_code == 404 and looks and not request.url.path.startswith(PROGRAMS):
-            problem = Problem(404, "no-such-route", f"there is no page {request.url.path}")
+        kind = _MISSING.get(error.status_code)
+        if kind is not None and looks and not request.url.path.startswith(PROGRAMS):
+            detail = f"there is no page at {request.url.path}"
+            problem = Problem(error.status_code, kind, detail, error.headers)
             return confined(error_page(request, problem))
         answer: Response = await document(request, error)  # type: ignore[misc]
         return answer

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -48,6 +50,19 @@ PLACES: Final = (
 """Where every page leads: five places, each with its pages, of which the first opens."""
 
 
+_MISSING: Final = {"not-found", "no-such-route", "method-not-allowed"}
+_MEANINGS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(_MISSING, "It may be gone, or the address may be mistyped or cut off."),
+    "forbidden": "",
+    "invalid": "The address or the form says something that this page does not take.",
+    "invalid-cursor": "This list cannot go on from there: begin at its first page.",
+}
+"""What a problem means to people, where the table of the API speaks to programs."""
+
+_COMMAND: Final = re.compile(r"; `ldfi [^`]+` [\w ]+$")
+"""A way out at the command line, at the end of what was wrong."""
+
+
 @cache
 def environment() -> Environment:
     """Make the environment of our templates, with the filters of :mod:`ldfi.dashboards.words`
@@ -87,14 +102,15 @@ def rendered(request: Request, template: str, status: int = 200, **shown: Any) -
 
 
 def error_page(request: Request, problem: Problem) -> HTMLResponse:
-    """Render a problem, for people."""
+    """Render a problem for people: what was wrong, and where to go from here."""
+    missing = problem.kind in _MISSING
     response = rendered(
         request,
         "error.html",
         problem.status,
-        kind=problem.kind.replace("-", " "),
-        meaning=KINDS[problem.kind].meaning,
-        detail=problem.detail,
+        title="not found" if missing else problem.kind.replace("-", " "),
+        detail=_COMMAND.sub("", problem.detail) if missing else problem.detail,
+        meaning=_MEANINGS.get(problem.kind, KINDS[problem.kind].meaning),
     )
     response.headers.update(problem.headers or {})
     return response

@@ -237,7 +237,7 @@ def test_errors_redirects_and_the_login_are_confined_too(
     viewer = people["viewer"]
     missing = viewer.get("/campaigns/no-such-campaign")
     assert missing.status_code == 404
-    assert "there is no campaign" in missing.text
+    assert "There is no campaign" in missing.text
     for response in (
         missing,
         viewer.get("/tokens"),

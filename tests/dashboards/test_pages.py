@@ -397,15 +397,44 @@ def test_hostile_names_are_shown_as_they_are(here: Site, operator: Browser) -> N
         assert "<img" not in page.text
 
 
-def test_what_is_not_there_is_a_page_for_people_and_a_document_for_programs(
-    viewer: Browser,
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("/no/such/<b>page", 404, "There is no page at /no/such/<b>page"),
+        ("/campaigns/none", 404, "There is no campaign 'none'"),
+        ("/findings/none", 404, "There is no finding 'none'"),
+        ("/findings/none/file", 404, "There is no finding 'none'"),
+        ("/experiments/none", 404, "There is no experiment 'none'"),
+        ("/certificates/none", 404, "There is no campaign 'none'"),
+        ("/replays/none", 404, "There is no replay 'none'"),
+        (
+            "/classes/a; `ldfi b`",
+            404,
+            "There is no request class 'a; `ldfi b`'; it may have expired",
+        ),
+        ("/resume", 405, "There is no page at /resume"),
+        ("/static/none.js", 404, "There is no page at /static/none.js"),
+    ],
+)
+def test_what_is_not_there_is_said_in_plain_words(
+    viewer: Browser, path: str, status: int, said: str
 ) -> None:
-    page = viewer.get("/no/such/page", headers={"accept": "text/html,*/*"})
-    assert page.status_code == 404
-    assert "Go to the overview" in text_of(page)
-    assert viewer.get("/no/such/page").headers["content-type"] == "application/problem+json"
-    api = viewer.get("/api/v1/nothing", headers={"accept": "text/html"})
-    assert api.headers["content-type"] == "application/problem+json"
+    page = viewer.get(path, headers={"accept": "text/html,*/*"})
+    assert page.status_code == status
+    text = text_of(page)
+    assert said in text
+    assert "Go to Now , or to all findings" in text
+    assert {"/", "/findings"} <= {tag["href"] for tag in Markup(page.text).every("a")}
+    for word in ("/api/", "openapi", "`detail`", "`errors`", "ldfi findings", "identifier"):
+        assert word not in page.text
+
+
+def test_what_is_not_there_stays_a_document_for_programs(viewer: Browser) -> None:
+    for path, accept in (("/no/such/page", "*/*"), ("/api/v1/nothing", "text/html")):
+        answer = viewer.get(path, headers={"accept": accept})
+        assert answer.status_code == 404
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.json()["title"] == "no such route"
 
 
 def test_without_the_pages_the_service_is_whole(
