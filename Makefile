@@ -24,7 +24,7 @@ AUDIT = $(BIN)/python .ci/audit.py $(if $(filter allow,$(UNAUDITED)),--allow-unr
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' --quiet
 
-.PHONY: demo analyze stack containers test test-servers test-languages test-long test-all soak soak-properties soak-streams soak-stack soak-siege check go node java java-bench native polyglot petstore grafana screenshots \
+.PHONY: demo analyze stack containers test test-servers test-languages test-long test-all soak soak-properties soak-streams soak-stack soak-siege check go node java java-bench native polyglot petstore screenshots \
 	audit docs format lock dist clean help
 
 help:            ## list the targets
@@ -100,9 +100,6 @@ petstore: $(VENV)/.dev ## a campaign on four Spring Boot services, and then they
 
 native: $(VENV)/.dev ## check, build and install the decoder in Rust (needs cargo; fuzzes for FUZZ=2 seconds)
 	PYTHON=$(BIN)/python .ci/native
-
-grafana: $(VENV)/.dev ## write the JSON of the Grafana dashboards anew
-	$(BIN)/python -m ldfi.dashboards.grafana deploy/grafana/dashboards
 
 screenshots: $(VENV)/.dev ## take the pictures of docs/dashboards.md anew (needs Chromium)
 	$(BIN)/python -m tests.dashboards.browser.screenshots docs/screenshots

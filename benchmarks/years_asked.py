@@ -159,7 +159,7 @@ def places(url: str) -> Mapping[str, str]:
         "campaigns": "/campaigns",
         "campaign": f"/campaigns/{campaign}",
         "calendar": "/calendar",
-        "what-if": "/what-if",
+        "map": "/map",
         "maintenance": "/maintenance",
         "audit": "/audit",
         "tokens": "/tokens",

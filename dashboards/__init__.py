@@ -1,1 +1,1 @@
-"""Web pages over the service, Grafana dashboards and alert rules."""
+"""Web pages over the service."""

@@ -6,65 +6,67 @@ from functools import partial
 from typing import Final
 
 from fastapi import APIRouter, FastAPI, Request, Response
+from sse_starlette import EventSourceResponse
 from starlette.exceptions import HTTPException
 
 from ldfi.dashboards import login
 from ldfi.dashboards.assets import PREFIX, Assets
 from ldfi.dashboards.csp import confined
-from ldfi.dashboards.day_kept import DayKept
 from ldfi.dashboards.evidence_kept import EvidenceKept
-from ldfi.dashboards.pages import (
-    audit,
+from ldfi.dashboards.findings import findings
+from ldfi.dashboards.header import halt, search, tokens
+from ldfi.dashboards.map import classes, services
+from ldfi.dashboards.now import now, was_it_us
+from ldfi.dashboards.now.day_kept import DayKept
+from ldfi.dashboards.proof import audit, certificates
+from ldfi.dashboards.render import error_page
+from ldfi.dashboards.route import PageRoute
+from ldfi.dashboards.sessions import Sessions
+from ldfi.dashboards.work import (
     calendar,
     campaigns,
-    certificates,
-    classes,
     experiments,
-    files,
-    findings,
-    live,
     maintenance,
     new_campaign,
-    now,
     replays,
-    safety,
-    search,
-    service_map,
-    tokens,
-    was_it_us,
-    what_if,
 )
-from ldfi.dashboards.render import error_page
-from ldfi.dashboards.sessions import Sessions
+from ldfi.experiments.api import events
 from ldfi.experiments.api.problems import Problem
+
+live = APIRouter(route_class=PageRoute)
+"""What happens, as it happens: the API's stream of events, for whoever is logged in."""
+live.get("/live", response_class=EventSourceResponse)(events.events)
 
 ROUTERS: Final[tuple[APIRouter, ...]] = (
     login.router,
     login.api,
-    live.router,
+    live,
     now.router,
     was_it_us.router,
     new_campaign.router,  # before /campaigns/{id}
     campaigns.router,
     calendar.router,
-    service_map.router,
-    what_if.router,
+    services.router,
     maintenance.router,
     audit.router,
     tokens.router,
-    safety.router,
+    halt.router,
     search.router,
     findings.router,
     classes.router,
     experiments.router,
     certificates.router,
     replays.router,
-    files.pages,
-    files.api,
+    findings.api_router,
+    certificates.api_router,
 )
 
 PROGRAMS: Final = ("/api/", "/v1/")
 """Nobody looks for a page there."""
+
+
+_MISSING: Final = {404: "no-such-route", 405: "method-not-allowed"}
+"""Statuses of addresses where there is nothing to look at: nothing at all, or a form's target."""
 
 
 def install(app: FastAPI) -> None:
@@ -98,8 +100,10 @@ def _have_missing_pages(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def on_http(request: Request, error: HTTPException) -> Response:
         looks = "text/html" in request.headers.get("accept", "")
-        if error.status_code == 404 and looks and not request.url.path.startswith(PROGRAMS):
-            problem = Problem(404, "no-such-route", f"there is no page {request.url.path}")
+        kind = _MISSING.get(error.status_code)
+        if kind is not None and looks and not request.url.path.startswith(PROGRAMS):
+            detail = f"there is no page at {request.url.path}"
+            problem = Problem(error.status_code, kind, detail, error.headers)
             return confined(error_page(request, problem))
         answer: Response = await document(request, error)  # type: ignore[misc]
         return answer

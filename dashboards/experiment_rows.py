@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from ldfi.analysis.phrases import said_shortly
-from ldfi.dashboards.strip import KINDS
 from ldfi.dashboards.words import listed
 from ldfi.dashboards.worst import CalleesOf
 from ldfi.experiments.api.views import ExperimentView
@@ -20,6 +19,16 @@ from ldfi.experiments.store.schema import ExperimentRow
 
 MOST: Final = 1_000
 """Experiments of one run that are looked at, the newest: a page has to end."""
+
+Kind = Literal["harmful", "tolerated", "none", "running"]
+KINDS: Final[dict[Kind, str]] = {
+    "harmful": "hurt somebody",
+    "tolerated": "survived",
+    "none": "no answer",
+    "running": "running",
+}
+"""What a mark says, and in which words."""
+
 
 CAME: Final[Mapping[str, str]] = {
     "harmful": KINDS["harmful"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
@@ -16,7 +17,7 @@ from ldfi.experiments.telemetry import clock
 
 
 def page_file(request: Request, template: str, name: str, **shown: Any) -> HTMLResponse:
-    """Render a template that extends ``file.html``, to be saved as ``name``.
+    """Render a template that extends ``file.html``, to be saved as ``name`` with ``.html``.
 
     It links to the service only where ``LDFI_PUBLIC_URL`` says how that is reached.
     """
@@ -33,7 +34,8 @@ def page_file(request: Request, template: str, name: str, **shown: Any) -> HTMLR
             **shown,
         )
     )
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    saved = re.sub(r"[^A-Za-z0-9._-]", "_", name)
+    headers = {"Content-Disposition": f'attachment; filename="{saved}.html"'}
     response = confined(HTMLResponse(text, headers=headers))
     assert isinstance(response, HTMLResponse)  # noqa: S101
     return response

@@ -1,16 +1,23 @@
-"""What a form has sent: ``application/x-www-form-urlencoded``, the only kind our pages send."""
+"""What a form has sent: ``application/x-www-form-urlencoded``, the only kind our pages send.
+
+It is read as a document of the API, so that both are checked by the same rules.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import parse_qs
 
 from fastapi import Depends, Request
+from pydantic import BaseModel, ValidationError
 
 from ldfi.experiments.api.problems import Problem
 
 MEDIA_TYPE: Final = "application/x-www-form-urlencoded"
 MAX_FIELDS: Final = 2_000
+
+Model = TypeVar("Model", bound=BaseModel)
 
 
 class Form:
@@ -51,3 +58,28 @@ async def read_form(request: Request) -> Form:
 
 
 Submitted = Annotated[Form, Depends(read_form)]
+
+
+def read_as(model: type[Model], fields: Mapping[str, Any]) -> tuple[Model | None, dict[str, str]]:
+    """Read the document that these texts make, or say what is wrong with each field, by its name.
+
+    What lies deeper is named with dots: ``calendar.hours``. What is wrong with the document as a
+    whole has an empty name.
+    """
+    try:
+        return model.model_validate(fields, strict=False), {}
+    except ValidationError as error:
+        problems: dict[str, str] = {}
+        for each in error.errors():
+            message = each["msg"].removeprefix("Value error, ")
+            problems.setdefault(".".join(map(str, each["loc"])), message)
+        return None, problems
+
+
+def required(model: type[Model], fields: Mapping[str, Any]) -> Model:
+    """Read a form so small that its problem is a page. Raises Problem 422."""
+    document, problems = read_as(model, fields)
+    if document is None:
+        said = "; ".join(f"{name}: {what}" if name else what for name, what in problems.items())
+        raise Problem(422, "invalid", said)
+    return document

@@ -7,6 +7,9 @@ from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import quote, urlencode
 
+MOST_DOWN: Final = 100
+"""Names that an address may say are down at once."""
+
 _OURS: Final = re.compile(r"/(?![/\\])[^\x00-\x20\x7f\\]*")
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from ldfi.dashboards.class_story import Stand
+from ldfi.analysis.phrases import said_together
+from ldfi.lineage.unseen import Unseen
+from ldfi.solver import Certificate
 
 Standing = Literal["open", "doubted", "unreached", "shown"]
 STANDINGS: Final[dict[Standing, tuple[str, str]]] = {
@@ -16,6 +18,44 @@ STANDINGS: Final[dict[Standing, tuple[str, str]]] = {
     "shown": ("well", "every question is answered"),
 }
 """How a kind of request stands, the worst first: its sign, and what that means."""
+
+
+SPELT_OUT: Final = 12
+"""Open hypotheses of one size that are spelt out."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenOfSize:
+    """Hypotheses of so many faults that are still open, and some of them in words."""
+
+    size: int
+    count: int
+    said: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """A certificate in numbers."""
+
+    complete: bool
+    findings: tuple[str, ...]
+    presumed: tuple[str, ...]
+    unreached: tuple[tuple[str, str], ...]
+    """What has no injector, and what to install for it."""
+    """What hurts in one way, and was not tried in these."""
+    open: tuple[OpenOfSize, ...]
+    open_complete: bool
+    experiments: int
+    ratio: float | None
+    natural: int
+    injected: int
+    max_size: int | None
+    rechecked: int
+    violated: int
+    unseen: str
+    """What cannot be seen, in words; empty: nothing that is known of, or nobody says."""
+    survived_once: int | None
+    """Sets that were survived in one experiment only; None on certificates from before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +120,55 @@ def headline(proved: Sequence[Proved]) -> str:
     have, others = "has" if done == 1 else "have", "other" if rest == 1 else "others"
     shown = f"{done:,} of {total:,} kinds of request {have} no open question"
     return f"{shown}; in the {others} {questions:,} {are} open"
+
+
+def stand_of(certificate: dict[str, Any], callees: dict[str, str] | None = None) -> Stand:
+    """Say in numbers and words where a certificate (its ``data``) stands."""
+    good = [run["origin"] for run in runs_of(certificate) if run["good"]]
+    bounds = certificate["axioms"]["bounds"] if "axioms" in certificate else certificate["bounds"]
+    doubt = certificate.get("doubt") or {}
+    return Stand(
+        complete=Certificate(certificate).complete,
+        findings=tuple(said_together(faults, callees) for faults in certificate["findings"]),
+        presumed=tuple(
+            said_together(each["faults"], callees) for each in bounds.get("presumed", ())
+        ),
+        unreached=tuple(
+            (said_together([fault], callees), install)
+            for fault, install in bounds.get("no_injector", {}).items()
+        ),
+        open=tuple(_by_size(certificate["open"], callees or {})),
+        open_complete=bool(certificate["open_complete"]),
+        experiments=certificate["experiments"],
+        ratio=certificate["lower_bound"]["ratio"],
+        natural=good.count("observed"),
+        injected=good.count("injected"),
+        max_size=bounds["max_size"],
+        rechecked=certificate["rechecks"]["tried"],
+        violated=certificate["rechecks"]["violated"],
+        unseen=Unseen.from_json(certificate.get("unseen")).line,
+        survived_once=doubt.get("survived_once"),
+    )
+
+
+def runs_of(certificate: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    """List the runs of a certificate, each of which has ``origin``, ``failed``, ``good`` and
+    ``count``; those of the format from before had good and bad ones apart."""
+    evidence = certificate["evidence"]
+    if isinstance(evidence, dict):
+        yield from ({**run, "good": True} for run in evidence["good"])
+        for run in evidence["bad"]:
+            yield {**run, "failed": run["fired"], "good": False, "origin": "injected"}
+        return
+    for run in evidence:
+        if run["origin"] != "caution":
+            yield {"good": True, "count": 1, **run}
+
+
+def _by_size(hypotheses: Iterable[Sequence[str]], callees: dict[str, str]) -> Iterable[OpenOfSize]:
+    sizes: dict[int, list[Sequence[str]]] = {}
+    for hypothesis in hypotheses:
+        sizes.setdefault(len(hypothesis), []).append(hypothesis)
+    for size, found in sorted(sizes.items()):
+        said = tuple(said_together(each, callees) for each in found[:SPELT_OUT])
+        yield OpenOfSize(size, len(found), said)

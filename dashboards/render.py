@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
+from zoneinfo import ZoneInfo
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse
@@ -13,11 +17,15 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ldfi.dashboards import curves, links, words
 from ldfi.dashboards.assets import asset
+from ldfi.errors import InvalidCalendar
 from ldfi.experiments.api.problems import KINDS, Problem
 from ldfi.experiments.cluster.tokens import Caller
+from ldfi.experiments.domain.campaign.local_time import zone
 from ldfi.experiments.scheduler.engine import Engine
 
-TEMPLATES: Final = Path(__file__).parent / "templates"
+ROOT: Final = Path(__file__).parent
+TEMPLATES: Final = (ROOT / "templates", ROOT)
+"""Where templates are: those that places share, and ``PLACE/NAME.html``."""
 THEMES: Final = ("light", "dark")
 
 PLACES: Final = (
@@ -25,7 +33,7 @@ PLACES: Final = (
     ("Weaknesses", (("/findings", "Weaknesses"),)),
     (
         "Map",
-        (("/map", "Services"), ("/classes", "Request classes"), ("/what-if", "Point by point")),
+        (("/map", "Services"), ("/classes", "Request classes")),
     ),
     (
         "Work",
@@ -40,6 +48,19 @@ PLACES: Final = (
     ("Proof", (("/certificates", "Certificates"), ("/audit", "Audit log"))),
 )
 """Where every page leads: five places, each with its pages, of which the first opens."""
+
+
+_MISSING: Final = {"not-found", "no-such-route", "method-not-allowed"}
+_MEANINGS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(_MISSING, "It may be gone, or the address may be mistyped or cut off."),
+    "forbidden": "",
+    "invalid": "The address or the form says something that this page does not take.",
+    "invalid-cursor": "This list cannot go on from there: begin at its first page.",
+}
+"""What a problem means to people, where the table of the API speaks to programs."""
+
+_COMMAND: Final = re.compile(r"; `ldfi [^`]+` [\w ]+$")
+"""A way out at the command line, at the end of what was wrong."""
 
 
 @cache
@@ -81,14 +102,15 @@ def rendered(request: Request, template: str, status: int = 200, **shown: Any) -
 
 
 def error_page(request: Request, problem: Problem) -> HTMLResponse:
-    """Render a problem, for people."""
+    """Render a problem for people: what was wrong, and where to go from here."""
+    missing = problem.kind in _MISSING
     response = rendered(
         request,
         "error.html",
         problem.status,
-        kind=problem.kind.replace("-", " "),
-        meaning=KINDS[problem.kind].meaning,
-        detail=problem.detail,
+        title="not found" if missing else problem.kind.replace("-", " "),
+        detail=_COMMAND.sub("", problem.detail) if missing else problem.detail,
+        meaning=_MEANINGS.get(problem.kind, KINDS[problem.kind].meaning),
     )
     response.headers.update(problem.headers or {})
     return response
@@ -132,3 +154,14 @@ def state_seen(engine: Engine) -> str:
     """Tell what a page that is up to date has as its ``state_seen``."""
     seen: str = _going_on(engine)["state_seen"]
     return seen
+
+
+def viewers_zone(request: Request) -> ZoneInfo:
+    """Return the viewer's time zone, as the cookie of ``static/page.js`` has it: days begin there.
+
+    UTC without the script, or where the cookie names none.
+    """
+    try:
+        return zone(unquote(request.cookies.get("ldfi_zone", "UTC")))
+    except InvalidCalendar:
+        return zone("UTC")

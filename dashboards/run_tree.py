@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from ldfi.dashboards.lineage_graph import standings_of
+from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.fit.protocol.points import Point
-from ldfi.lineage.run import Run, RunCall
+from ldfi.lineage.run import Run, RunCall, Runs
 
 _MADE: Final = {
     "error": "made to fail",
@@ -96,3 +97,15 @@ def _branch(call: RunCall, standing: str) -> Branch:
     if call.fired:
         mark = " and ".join(_MADE.get(kind, f"made to fail: {kind}") for kind in call.fired)
     return Branch(call.point, label, standing, mark, 1, call.duration)
+
+
+def runs_shown(experiment: ExperimentRow | None) -> Runs:
+    """Find the two requests that were kept of an experiment; none of one that taught nothing."""
+    lesson: dict[str, Any] | None = experiment.lesson if experiment is not None else None
+    return Runs.from_json((lesson or {}).get("runs"))
+
+
+def callees_of(runs: Runs) -> dict[str, str]:
+    """Tell what the points of these runs reach."""
+    shown = [run for run in (runs.control, runs.treated) if run is not None]
+    return {call.point: call.callee for run in shown for call in run.calls if call.callee}

@@ -131,6 +131,11 @@ def capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def devices(count: int) -> str:
+    """Say how many devices."""
+    return "1 device" if count == 1 else f"{count:,} devices"
+
+
 def listed(words: Iterable[str]) -> str:
     """Join words as ``a``, ``a and b``, ``a, b and c``."""
     *first, last = [*words] or ["nothing"]

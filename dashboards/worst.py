@@ -1,18 +1,44 @@
-"""What hurts most: findings in order of whom they hurt. Pure."""
+"""Findings as several pages show them: what hurts most comes first, said in a sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, Literal, cast
 
-from ldfi.experiments.domain.campaign.lifecycle import SERIOUS
+from sqlalchemy.orm import Session
+
+from ldfi.analysis.repairs.advice import sentence
+from ldfi.analysis.repairs.called import Called
+from ldfi.dashboards.words import devices
+from ldfi.experiments.domain.campaign.lifecycle import SERIOUS, FindingState
+from ldfi.experiments.scheduler.engine import Engine
+from ldfi.experiments.store.findings import proofs
 from ldfi.experiments.store.schema import FindingRow
 
 SHOWN: Final = 3
 
 CalleesOf = Callable[[str], Mapping[str, str]]
 """What the points of a request class reach."""
+
+
+Which = FindingState | Literal["new", "hurting", "all"]
+
+STATES: Final[Mapping[Which | None, str]] = {
+    None: "Needs somebody",
+    "new": "New",
+    "killed": "Killed the process",
+    "open": "Open",
+    "regressed": "Back again",
+    "suspected": "Suspected",
+    "acknowledged": "Being repaired",
+    "fixed": "Fixed",
+    "refuted": "Refuted",
+    "superseded": "Explained by less",
+    "hurting": "All that hurt",
+    "all": "All",
+}
+"""What may be looked at, and how it is called. None: what the page opens on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +53,15 @@ class Weakness:
     def together(self) -> bool:
         """Whether it takes several failures at once."""
         return len(self.finding.faults) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Hurting:
+    """A weakness as a sentence, and what came of it when it was tried."""
+
+    weakness: Weakness
+    sentence: str
+    of: str
 
 
 def ranked(findings: Iterable[FindingRow], rates: Mapping[str, float]) -> list[Weakness]:
@@ -47,3 +82,35 @@ def severity(finding: FindingRow, share: float | None) -> tuple[bool, int, float
     """Order findings by whom they hurt, the worst first: a process is lost to everybody."""
     spares = finding.state != "killed"
     return (spares, len(finding.faults), -(share or 0.0), finding.found_at, finding.id)
+
+
+def callees(engine: Engine) -> CalleesOf:
+    """Tell what the points of a class reach, while the class is known."""
+
+    def of(request_class: str) -> Mapping[str, str]:
+        known = engine.catalogue.classes.get(request_class)
+        return known.traffic.topology.callees if known is not None else {}
+
+    return of
+
+
+def hurting(
+    session: Session, weak: Sequence[Weakness], callees_of: CalleesOf, called: Called
+) -> list[Hurting]:
+    """Say what hurts, and of how many devices when it was tried. One question to the database."""
+    shown = proofs(session, [each.finding for each in weak])
+    found = []
+    for each in weak:
+        row, proof = each.finding, shown.get(each.finding.id)
+        seen: Mapping[str, Any] = proof.counts if proof is not None else {}
+        state = cast(FindingState, row.state)
+        name, reached = row.request_class, callees_of(row.request_class)
+        said = sentence(name, row.faults, state, seen, reached, called)
+        arm = seen.get("treatment") or {"devices": 0, "failures": 0}
+        of = (
+            f"{arm['failures']:,} of {devices(arm['devices'])} that met it"
+            if arm["devices"]
+            else ""
+        )
+        found.append(Hurting(each, said, of))
+    return found

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from ldfi.dashboards.assets import FOLDER, Assets, asset, content
-from ldfi.dashboards.render import TEMPLATES
+from ldfi.dashboards.render import ROOT
 
 VENDOR = FOLDER / "vendor"
 ROW = re.compile(r"^\| (\S+) \| (\S+) \| (\S+) \| `(\S+)` \| `([0-9a-f]{64})` \|$", re.MULTILINE)
@@ -40,7 +40,7 @@ def test_every_vendored_file_is_in_the_list_and_has_a_licence() -> None:
 
 def test_templates_name_assets_that_are_there() -> None:
     named = set()
-    for template in TEMPLATES.glob("*.html"):
+    for template in ROOT.rglob("*.html"):
         named |= set(re.findall(r"asset\('([^']+)'\)", template.read_text()))
     assert {"style.css", "page.js", "live.js"} <= named
     for name in named:

@@ -225,7 +225,7 @@ def test_lists_are_cut_down_and_go_on(here: Site, seeded: Seeded) -> None:
 def test_what_is_not_there_is_said_to_be_missing(here: Site, path: str) -> None:
     missing = here.logged_in("viewer").get(path)
     assert missing.status_code == 404
-    assert "there is no" in text_of(missing)
+    assert "There is no" in text_of(missing)
 
 
 def test_without_anything_every_list_says_what_to_do_next(nothing: Site) -> None:

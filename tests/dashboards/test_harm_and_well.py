@@ -19,7 +19,7 @@ from sqlalchemy import select
 
 from ldfi.cli.experiment_view import experiment_table, side_by_side
 from ldfi.cli.findings import _picture
-from ldfi.dashboards.experiment_story import VERDICTS
+from ldfi.dashboards.work.experiment_story import VERDICTS
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from tests.dashboards.browsing import Browser, site, text_of

@@ -40,7 +40,6 @@ def test_only_whoever_may_is_shown_how_to(reading: Site, viewer: Browser) -> Non
         ("/campaigns?state=paused", "Show all of them"),
         ("/calendar", "Give a campaign a schedule"),
         ("/map", "when traces of good requests have come in"),
-        ("/what-if", "when traces of good requests have come in"),
         ("/maintenance", "Open one before you take something down"),
         ("/audit", "Start a campaign"),
         ("/tokens", "Give everybody a token of their own"),
@@ -290,18 +289,17 @@ def test_a_maintenance_is_planned_for_what_the_map_has_down(reading: Site) -> No
     assert "cdn\nlicense</textarea>" in planned
 
 
-def test_what_if_answers_from_the_evidence(viewer: Browser) -> None:
-    said = text_of(viewer.get("/what-if?down=recordsdb"))
-    assert "With recordsdb down" in said
-    assert "this alone is survived" in said
-    assert "Would hurt now api>http:GET:popular/top Nobody knows" in said
-    assert "Hurts anyway api>http:GET:layout/screens/*" in said
-    hurting = text_of(viewer.get("/what-if?down=cdn&down=cdn-spare"))
-    assert "With cdn and cdn-spare down" in hurting
-    assert "this alone hurts" in hurting
-    assert "No request class calls nowhere" in text_of(viewer.get("/what-if?down=nowhere"))
-    one = text_of(viewer.get("/what-if?down=recordsdb&request_class=GET%20%2Fplay"))
-    assert "No request class calls recordsdb" in one
+def test_links_to_what_was_point_by_point_lead_to_the_map(viewer: Browser) -> None:
+    old = viewer.get(
+        "/what-if?down=api%3Ehttp%3AGET%3Alayout%2Fscreens%2F*&request_class=GET+/boot"
+    )
+    assert old.status_code == 308
+    said = text_of(viewer.get(old.headers["location"]))
+    assert "If api>http:GET:layout/screens/* is down" in said
+    assert "GET /boot would be lost" in said
+    assert viewer.get("/what-if").headers["location"] == "/map"
+    for page in ("/", "/map", "/map?down=cdn", "/search?q=point"):
+        assert "what-if" not in viewer.get(page).text
 
 
 def test_a_maintenance_window_is_opened_and_closed(operator: Browser) -> None:
@@ -365,7 +363,7 @@ def test_times_are_utc_without_a_script_and_can_be_read_by_one(viewer: Browser) 
     assert " UTC" in text_of(viewer.get("/audit"))
 
 
-@pytest.mark.parametrize("path", ["/", "/campaigns", "/calendar", "/what-if", "/audit", "/halt"])
+@pytest.mark.parametrize("path", ["/", "/campaigns", "/calendar", "/map", "/audit", "/halt"])
 def test_every_page_can_be_used_by_keyboard_and_heard(reading: Site, path: str) -> None:
     page = Markup(reading.logged_in("operator").get(path).text)
     assert page.every("html")[0]["lang"] == "en"
@@ -399,15 +397,44 @@ def test_hostile_names_are_shown_as_they_are(here: Site, operator: Browser) -> N
         assert "<img" not in page.text
 
 
-def test_what_is_not_there_is_a_page_for_people_and_a_document_for_programs(
-    viewer: Browser,
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("/no/such/<b>page", 404, "There is no page at /no/such/<b>page"),
+        ("/campaigns/none", 404, "There is no campaign 'none'"),
+        ("/findings/none", 404, "There is no finding 'none'"),
+        ("/findings/none/file", 404, "There is no finding 'none'"),
+        ("/experiments/none", 404, "There is no experiment 'none'"),
+        ("/certificates/none", 404, "There is no campaign 'none'"),
+        ("/replays/none", 404, "There is no replay 'none'"),
+        (
+            "/classes/a; `ldfi b`",
+            404,
+            "There is no request class 'a; `ldfi b`'; it may have expired",
+        ),
+        ("/resume", 405, "There is no page at /resume"),
+        ("/static/none.js", 404, "There is no page at /static/none.js"),
+    ],
+)
+def test_what_is_not_there_is_said_in_plain_words(
+    viewer: Browser, path: str, status: int, said: str
 ) -> None:
-    page = viewer.get("/no/such/page", headers={"accept": "text/html,*/*"})
-    assert page.status_code == 404
-    assert "Go to the overview" in text_of(page)
-    assert viewer.get("/no/such/page").headers["content-type"] == "application/problem+json"
-    api = viewer.get("/api/v1/nothing", headers={"accept": "text/html"})
-    assert api.headers["content-type"] == "application/problem+json"
+    page = viewer.get(path, headers={"accept": "text/html,*/*"})
+    assert page.status_code == status
+    text = text_of(page)
+    assert said in text
+    assert "Go to Now , or to all findings" in text
+    assert {"/", "/findings"} <= {tag["href"] for tag in Markup(page.text).every("a")}
+    for word in ("/api/", "openapi", "`detail`", "`errors`", "ldfi findings", "identifier"):
+        assert word not in page.text
+
+
+def test_what_is_not_there_stays_a_document_for_programs(viewer: Browser) -> None:
+    for path, accept in (("/no/such/page", "*/*"), ("/api/v1/nothing", "text/html")):
+        answer = viewer.get(path, headers={"accept": accept})
+        assert answer.status_code == 404
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.json()["title"] == "no such route"
 
 
 def test_without_the_pages_the_service_is_whole(

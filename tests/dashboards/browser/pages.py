@@ -36,7 +36,6 @@ PAGES: Final[Mapping[str, Where]] = {
     "calendar": lambda _: "/calendar",
     "map": lambda _: "/map",
     "map-down": lambda _: "/map?down=recordsdb",
-    "what-if": lambda _: "/what-if",
     "maintenance": lambda _: "/maintenance",
     "audit": lambda _: "/audit",
     "tokens": lambda _: "/tokens",
@@ -50,5 +49,8 @@ FILES: Final[Mapping[str, Where]] = {
 }
 """Pages to be kept and sent around, which need no service."""
 
-NO_PAGES: Final = {"/live", "/now", "/search/found", "/experiments/{experiment_id}/now"}
-"""Routes that give a stream of events, or a part of a page."""
+NO_PAGES: Final = {
+    *("/live", "/now", "/search/found", "/experiments/{experiment_id}/now"),
+    "/what-if",
+}
+"""Routes that give a stream of events, a part of a page, or lead to another."""

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, get_args
-from urllib.parse import quote
 
 import httpx
 from PIL import Image
@@ -81,7 +80,6 @@ def _places(known: Seeded, started: str, api: Api) -> Mapping[str, str]:
         "campaign": f"/campaigns/{started}",
         "experiment": f"/experiments/{telling['experiment_id']}",
         "finding": f"/findings/{telling['id']}",
-        "what-if": f"/what-if?down={quote('api>http:GET:playlist/members/*', safe='')}",
     }
 
 

@@ -178,7 +178,6 @@ ADDRESSES = (
     "/findings?state={}",
     "/audit?what={0}&after={0}",
     "/map?down={0}&find={0}",
-    "/what-if?down={}",
     "/?{0}={0}",
 )
 
@@ -193,7 +192,7 @@ def test_addresses_are_text(visitor: Watched) -> None:
         unharmed(visitor)
 
 
-@pytest.mark.parametrize("path", ["/campaigns/new", "/what-if", "/maintenance", "/tokens"])
+@pytest.mark.parametrize("path", ["/campaigns/new", "/maintenance", "/tokens"])
 def test_forms_give_back_text(visitor: Watched, path: str) -> None:
     page = visitor.visit(path)
     form = page.locator("main form").first

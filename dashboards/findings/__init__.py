@@ -1,0 +1,1 @@
+"""The place *Weaknesses*: all findings, and each one by itself."""

@@ -1,0 +1,1 @@
+"""What the header of every page leads to: halt, search and tokens."""

@@ -1,0 +1,1 @@
+"""The place *Map*: what services and request classes rely on."""

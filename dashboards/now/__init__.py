@@ -1,0 +1,1 @@
+"""The place *Now*: how things stand, and whether an outage was our doing."""

@@ -1,1 +1,0 @@
-"""One module for each page: its routes, and what its template shows."""

@@ -1,0 +1,1 @@
+"""The place *Proof*: certificates and the audit log."""

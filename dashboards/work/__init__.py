@@ -1,0 +1,1 @@
+"""The place *Work*: campaigns, experiments, calendar, maintenance and replays."""
