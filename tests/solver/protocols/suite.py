@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from benchmarks.protocols.model import Faults, Goal, Setting
-from benchmarks.protocols.proofs import Proofs
 from ldfi.solver import Certificate, Explorer
 from ldfi.solver.bits import members
+from tests.solver.protocols.model import Faults, Goal, Setting
+from tests.solver.protocols.proofs import Proofs
 
 
 @dataclass

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import TypeAlias
 
-from benchmarks.protocols.proofs import FALSE, TRUE, Proofs, both
+from tests.solver.protocols.proofs import FALSE, TRUE, Proofs, both
 
 Goal: TypeAlias = str
 Faults: TypeAlias = frozenset[str]

@@ -5,14 +5,13 @@ is mended: C commits only while it is still running. As Molly ships it, C commit
 it has aborted, and every crash of an agent shows up as a disagreement.
 """
 
-# ruff: noqa: ARG002 - all variants have one signature
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 
-from benchmarks.protocols.model import Goal, Message, Protocol, Send
-from benchmarks.protocols.proofs import FALSE, TRUE, Proofs, both, either
+from tests.solver.protocols.model import Goal, Message, Protocol, Send
+from tests.solver.protocols.proofs import FALSE, TRUE, Proofs, both, either
 
 AGENTS = ("a", "b", "d")
 

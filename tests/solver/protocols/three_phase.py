@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks.protocols.commit import AGENTS, Decisions
-from benchmarks.protocols.model import Message, Send
-from benchmarks.protocols.proofs import FALSE, TRUE, Proofs, both, either
+from tests.solver.protocols.commit import AGENTS, Decisions
+from tests.solver.protocols.model import Message, Send
+from tests.solver.protocols.proofs import FALSE, TRUE, Proofs, both, either
 
 
 class ThreePhaseCommit(Decisions):

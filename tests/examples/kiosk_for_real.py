@@ -14,24 +14,23 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain, combinations, product
+from dataclasses import dataclass
+from itertools import combinations, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
-from benchmarks.outcome import Row, Target, at_least, at_most
 from ldfi.cli.ports import free_row
 from ldfi.explore.external import environment
 from ldfi.explore.external.services import Service, Services
 from ldfi.explore.external.stamp import SharedKeys
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "kiosk"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "kiosk"
 EXPORTED = "20"
 """Milliseconds between two exports of a service: it is waited for that after each run."""
 KILLED = "refused"
@@ -54,6 +53,17 @@ def loaded() -> ModuleType:
 KIOSK = loaded()
 
 
+@dataclass(frozen=True)
+class Compared:
+    """What was caused for real (``gone``: whether the page was) and what exploring found.
+    ``is_well``: so is the page when all is mended."""
+
+    gone: dict[Set, bool]
+    found: set[Set]
+    kills: int
+    is_well: bool
+
+
 class Standing:
     """The kiosk as it runs. What is broken in it is broken for real."""
 
@@ -70,12 +80,11 @@ class Standing:
         self.kills = 0
         self._broken: dict[str, str] = {}
 
-    def explore(self, kinds: Collection[str], *, each_kind: bool) -> dict[str, Any]:
+    def explore(self, kinds: Collection[str]) -> dict[str, Any]:
         """Explore the page by ``ldfi explore``, and return what that says."""
         words = [
             *(sys.executable, "-m", "ldfi.cli", "explore", "--json"),
             *("--target", self.page.url, "--max-size", str(SIZE), "--kind", ",".join(kinds)),
-            *(["--each-kind"] if each_kind else []),
             *("--time-limit", "1800", "--", "tests/page.sh"),
         ]
         done = subprocess.run(
@@ -185,42 +194,9 @@ def _services(faults: Set) -> Set:
     return frozenset(each.partition("@")[2] for each in faults)
 
 
-def measured(
-    kinds: Sequence[str], *, each_kind: bool = True
-) -> tuple[list[Row], dict[str, Target]]:
+def compared(kinds: Sequence[str]) -> Compared:
     """Explore, cause everything for real, and compare."""
     with standing() as kiosk:
-        began = time.monotonic()
-        document = kiosk.explore(kinds, each_kind=each_kind)
-        explored = time.monotonic()
-        found = kiosk.found(document)
-        real = {each: kiosk.breaks(each) for each in causes(list(kiosk.behind), kinds)}
-        ended = time.monotonic()
-        sound = not kiosk.breaks(frozenset())
-    differ = differing(real, found, each_kind=each_kind)
-    own = planted(kinds)
-    missed = [each for each in own - found if each_kind or not presumed(each, found)]
-    row = {
-        "kinds": ",".join(kinds),
-        "each kind": each_kind,
-        "runs": document["runs"],
-        "exhaustive": document["exhaustive"],
-        "findings": len(found),
-        "planted": len(own),
-        "missed": len(missed),
-        "extra": len(found - own),
-        "caused": len(real),
-        "gone": sum(real.values()),
-        "killed": kiosk.kills,
-        "differ": len(differ),
-        "which": "; ".join(sorted(" ".join(sorted(each)) for each in chain(differ, missed))),
-        "explored_s": round(explored - began, 1),
-        "caused_s": round(ended - explored, 1),
-    }
-    return [row], {
-        "real: injected and caused say another thing": at_most(len(differ), 0),
-        "real: planted sets missed, or found and not planted": at_most(
-            len(missed) + len(found - own), 0
-        ),
-        "real: the page is well when all is mended": at_least(sound, 1),
-    }
+        found = kiosk.found(kiosk.explore(kinds))
+        gone = {each: kiosk.breaks(each) for each in causes(list(kiosk.behind), kinds)}
+        return Compared(gone, found, kiosk.kills, is_well=not kiosk.breaks(frozenset()))

@@ -1,12 +1,11 @@
 """Reliable broadcast, five ways: a broadcasts one payload to b and c in round 1."""
 
-# ruff: noqa: ARG002 - all variants have one signature
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from benchmarks.protocols.model import Goal, Message, Protocol, Send
-from benchmarks.protocols.proofs import FALSE, TRUE, Proofs, both, either
+from tests.solver.protocols.model import Goal, Message, Protocol, Send
+from tests.solver.protocols.proofs import FALSE, TRUE, Proofs, both, either
 
 
 class SimpleDeliver(Protocol):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarks.protocols.commit import (
+from tests.solver.protocols.commit import (
     AGENTS,
     CollaborativeTermination,
     TwoPhaseCommit,
@@ -16,17 +16,17 @@ from benchmarks.protocols.commit import (
     TwoPhaseCommitTimeout,
     TwoPhaseCommitTimeoutOptimist,
 )
-from benchmarks.protocols.deliver import (
+from tests.solver.protocols.deliver import (
     AckDeliver,
     ClassicDeliver,
     RedundantDeliver,
     RetryDeliver,
     SimpleDeliver,
 )
-from benchmarks.protocols.election import Bully, PaxosSynod
-from benchmarks.protocols.kafka import Kafka
-from benchmarks.protocols.model import Faults, Setting
-from benchmarks.protocols.three_phase import ThreePhaseCommit
+from tests.solver.protocols.election import Bully, PaxosSynod
+from tests.solver.protocols.kafka import Kafka
+from tests.solver.protocols.model import Faults, Setting
+from tests.solver.protocols.three_phase import ThreePhaseCommit
 
 
 @dataclass(frozen=True)

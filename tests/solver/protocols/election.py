@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from benchmarks.protocols.model import Goal, Message, Protocol, Send
-from benchmarks.protocols.proofs import FALSE, TRUE, Proofs, both, either
+from tests.solver.protocols.model import Goal, Message, Protocol, Send
+from tests.solver.protocols.proofs import FALSE, TRUE, Proofs, both, either
 
 
 class Bully(Protocol):

@@ -1,16 +1,12 @@
-"""``python -m benchmarks.plugin [--json]``: the pytest plugin against trying everything.
+"""The tests of a project, explored by the pytest plugin, or by trying everything.
 
-The example project's tests (``examples/storefront``) are explored by the plugin, and by running
-each under every set of faults of at most two. Both must find the same, and the plugin's runs shall
-be at most a third. A minimal set is written in point faults: ``down@X`` is an error at each of the
-points that reach X.
-
-``-p benchmarks.plugin`` makes pytest try everything, in place of what the plugin does.
+``-p tests.examples.storefront_runs`` makes pytest run each test under every set of faults of at
+most two, in place of what the plugin does. A minimal set is written in point faults: ``down@X`` is
+an error at each of the points that reach X.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -20,7 +16,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.outcome import Target, at_least, at_most, say
 from ldfi.experiments.domain.campaign.kinds import Kinds
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.explore.pytest.bounds import Bounds
@@ -28,7 +23,7 @@ from ldfi.explore.pytest.loop import QUIET, Explored, ExploredVerdict, Finding
 from ldfi.explore.pytest.run import Execute, Run
 from ldfi.fit.protocol.faults import Fault
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "storefront"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "storefront"
 SHARE = 1 / 3
 Document = dict[str, Any]
 
@@ -93,44 +88,3 @@ def explored(project: Path, *options: str) -> list[Document]:
 def found(document: Document) -> set[frozenset[str]]:
     """List the findings of a test, in point faults."""
     return {frozenset(each["injected"]) for each in document["findings"]}
-
-
-def compare(project: Path) -> tuple[list[Document], dict[str, Target]]:
-    """Make a row for each test, and hold them against the targets."""
-    rows = []
-    for by_plugin, by_force in zip(
-        explored(project), explored(project, "-p", "benchmarks.plugin"), strict=True
-    ):
-        rows.append(
-            {
-                "test": by_plugin["test"].rpartition("::")[2],
-                "weaknesses": len(found(by_force)),
-                "found": len(found(by_plugin) & found(by_force)),
-                "made up": len(found(by_plugin) - found(by_force)),
-                "runs": by_plugin["runs"],
-                "all of size ≤ 2": by_force["runs"],
-                "said to be": by_plugin["exhaustive"],
-            }
-        )
-    total = {name: sum(row[name] for row in rows) for name in rows[0] if name != "test"}
-    targets = {
-        "weaknesses found": at_least(total["found"], total["weaknesses"]),
-        "findings that are none": at_most(total["made up"], 0),
-        "share of the runs that trying everything takes": at_most(
-            round(total["runs"] / total["all of size ≤ 2"], 3), SHARE
-        ),
-    }
-    return rows, targets
-
-
-def main() -> int:
-    """Compare, and say so."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="one line of JSON")
-    arguments = parser.parse_args()
-    rows, targets = compare(EXAMPLE)
-    return 0 if say({"tests": rows}, targets, as_json=arguments.json) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
