@@ -5,8 +5,7 @@ as a user would.
 
 - *Weight*: the sum of the sizes of all files in site-packages, compiled bytecode included, less
   what was there before the installation (pip and, up to Python 3.11, setuptools). 1 MB is a million
-  bytes. What they take on disk stands beside it (``du``): it depends on the file system, which
-  gives a file of one byte 4 KiB, and an installation of many small files has that many of them.
+  bytes.
 - *Help*: user and system CPU time of ``ldfi --help`` and of every command's ``--help``, as a
   multiple of what it costs in a bare Typer program with the same commands, none of which has an
   option. Both run in turn in the same environment, their bytecode cached; medians of the rounds
@@ -25,7 +24,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
@@ -65,29 +64,17 @@ def {function}() -> None:
 
 
 @dataclass(frozen=True)
-class Weight:
-    """Megabytes: what is taken on disk, and the sum of the files' sizes."""
-
-    disk: float
-    sizes: float
-
-    def less(self, other: Weight) -> Weight:
-        """Give what is left without the other."""
-        return Weight(self.disk - other.disk, self.sizes - other.sizes)
-
-
-@dataclass(frozen=True)
 class Environment:
     """A fresh virtual environment, and what its site-packages weighed before anything was in it."""
 
     folder: Path
-    before: Weight
+    before: float
 
     @classmethod
     def made(cls, folder: Path) -> Environment:
         """Make one."""
         _do(sys.executable, "-m", "venv", str(folder))
-        made = cls(folder, Weight(0, 0))
+        made = cls(folder, 0.0)
         return replace(made, before=weight(made.packages))
 
     @property
@@ -96,9 +83,9 @@ class Environment:
         return next((self.folder / "lib").glob("python*/site-packages"))
 
     @property
-    def added(self) -> Weight:
-        """What has been added since."""
-        return weight(self.packages).less(self.before)
+    def added(self) -> float:
+        """Megabytes that have been added since."""
+        return weight(self.packages) - self.before
 
     def program(self, name: str) -> str:
         """Give the path of one of its programs."""
@@ -108,18 +95,11 @@ class Environment:
         """Install something with its own pip."""
         _do(self.program("python"), "-m", "pip", "install", *PIP, requirement)
 
-    def largest(self, most: int) -> Iterator[Row]:
-        """Its largest packages."""
-        sizes = {entry.name: weight(entry).disk for entry in self.packages.iterdir()}
-        for name in sorted(sizes, key=lambda name: -sizes[name])[:most]:
-            yield {"package": name, "megabytes": round(sizes[name], 1)}
 
-
-def weight(path: Path) -> Weight:
-    """Weigh a file or folder, everything in it included."""
-    found = [each.lstat() for each in ([path, *path.rglob("*")] if path.is_dir() else [path])]
-    sizes = sum(each.st_size for each in found if stat.S_ISREG(each.st_mode))
-    return Weight(sum(each.st_blocks * 512 for each in found) / 1e6, sizes / 1e6)
+def weight(folder: Path) -> float:
+    """Sum up the megabytes of all files in a folder."""
+    found = (each.lstat() for each in folder.rglob("*"))
+    return sum(each.st_size for each in found if stat.S_ISREG(each.st_mode)) / 1e6
 
 
 def environment() -> dict[str, str]:
@@ -238,16 +218,11 @@ def measured(folder: Path) -> tuple[dict[str, list[Row]], dict[str, Target]]:
     plain.install(str(wheel))
     demo.install(f"{wheel}[demo]")
     weights = {"ldfi": plain.added, "ldfi[demo]": demo.added}
-    largest = list(demo.largest(15))
     helps = Helps()
     helps.measure(demo, bare(folder))
     worst = max(helps.ratio(words) for words in helps.ours if words)
     tables: dict[str, list[Row]] = {
-        "weights": [
-            {"of": name, "on_disk": round(each.disk, 2), "sizes": round(each.sizes, 2)}
-            for name, each in weights.items()
-        ],
-        "largest": largest,
+        "weights": [{"of": name, "megabytes": round(each, 2)} for name, each in weights.items()],
         "helps": helps.rows(),
         "bare": [
             {"help": "list", "cpu_ms": round(1000 * median(helps.bare[()]))},
@@ -259,12 +234,12 @@ def measured(folder: Path) -> tuple[dict[str, list[Row]], dict[str, Target]]:
 
 
 def targets(
-    weights: Mapping[str, Weight], listing: float, worst: float, right: int
+    weights: Mapping[str, float], listing: float, worst: float, right: int
 ) -> dict[str, Target]:
     """List what is promised."""
     return {
-        "megabytes of ldfi": at_most(round(weights["ldfi"].sizes, 2), 8.0),
-        "megabytes of ldfi[demo]": at_most(round(weights["ldfi[demo]"].sizes, 1), 150.0),
+        "megabytes of ldfi": at_most(round(weights["ldfi"], 2), 8.0),
+        "megabytes of ldfi[demo]": at_most(round(weights["ldfi[demo]"], 1), 150.0),
         "ldfi --help, multiple of a bare program": at_most(round(listing, 2), 2.0),
         "worst --help of a command, multiple of a bare program": at_most(round(worst, 2), 2.0),
         "installations that do what they should": at_least(right, 2),

@@ -2,7 +2,6 @@
 
     python -m benchmarks.ingest --json
     python -m benchmarks.ingest --spans 10000000     # memory over a long run
-    python -m benchmarks.ingest --traces bodies.tar.gz   # export bodies recorded elsewhere
 
 The yardstick is what nobody can avoid: ``ExportTraceServiceRequest.FromString`` on every body, in
 the same process, in turns with the pipeline, best of several rounds of CPU time; every round has
@@ -22,11 +21,8 @@ the generated classes costs five times the decoding; that is why it is not done
 from __future__ import annotations
 
 import argparse
-import cProfile
 import gc
-import pstats
 import random
-import tarfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -230,16 +226,6 @@ def bare(bodies: Iterator[bytes]) -> None:
         ExportTraceServiceRequest.FromString(body)
 
 
-def walk(bodies: Iterator[bytes]) -> None:
-    """Look at every attribute through the generated classes, for what that alone costs."""
-    for body in bodies:
-        for group in ExportTraceServiceRequest.FromString(body).resource_spans:
-            for scope in group.scope_spans:
-                for span in scope.spans:
-                    for attribute in span.attributes:
-                        _ = attribute.key, attribute.value.string_value
-
-
 Round = dict[str, list[bytes]]
 """Export bodies, by what is special about them: nothing (``plain``), or clocks (``skewed``)."""
 
@@ -249,8 +235,6 @@ def speed(rounds: Iterable[Round]) -> dict[str, float]:
     best: dict[str, float] = {}
     for bodies in rounds:
         for name, run, kind in _WAYS:
-            if kind not in bodies:
-                continue
             spans = sum(map(_count, bodies[kind]))
             begin = time.process_time()
             run(iter(bodies[kind]))
@@ -261,7 +245,6 @@ def speed(rounds: Iterable[Round]) -> dict[str, float]:
 
 _WAYS: Final[tuple[tuple[str, Callable[[Iterator[bytes]], object], str], ...]] = (
     ("bare", bare, "plain"),
-    ("walk", walk, "plain"),
     ("pipeline", pipeline, "plain"),
     ("skewed", pipeline, "skewed"),
 )
@@ -284,76 +267,39 @@ def _resident() -> float:
     return pages * 4096 / 1e6
 
 
-def profile(bodies: list[bytes]) -> list[tuple[str, float]]:
-    """Find where the pipeline's time goes: from function to share, the largest first."""
-    profiler = cProfile.Profile()
-    profiler.runcall(pipeline, iter(bodies))
-    entries: Any = pstats.Stats(profiler).stats  # type: ignore[attr-defined]
-    total = sum(entry[2] for entry in entries.values())
-    named = [
-        (f"{Path(file).parent.name}/{Path(file).name}:{name}" if line else name, entry[2] / total)
-        for (file, line, name), entry in entries.items()
-    ]
-    return sorted(named, key=lambda each: -each[1])[:15]
-
-
-def recorded(path: Path) -> list[bytes]:
-    """Export bodies out of a tar archive."""
-    with tarfile.open(path) as archive:
-        files = [archive.extractfile(member) for member in archive if member.isfile()]
-        return [file.read() for file in files if file is not None]
-
-
-def _skew(cost: dict[str, float]) -> dict[str, float]:
-    if "skewed" not in cost:
-        return {}
-    return {
-        "skewed_us": round(cost["skewed"], 3),
-        "skew_ratio": round(cost["skewed"] / cost["pipeline"], 2),
-    }
-
-
 def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description="bytes of OTLP to shapes, against bare decoding")
     parser.add_argument("--json", action="store_true", help="one JSON object on the last line")
     parser.add_argument("--spans", type=int, default=0, help="watch memory over so many spans")
-    parser.add_argument("--traces", type=Path, help="a tar archive of recorded export bodies")
     parser.add_argument("--rounds", type=int, default=7)
     given = parser.parse_args()
     gc.set_threshold(50_000, 20, 100)  # nothing here makes cycles; what the service sets, too
-    if given.traces:
-        bodies = recorded(given.traces)
-        cost = speed({"plain": bodies} for _ in range(given.rounds))
-    else:
-        rounds = [
-            {
-                "plain": list(Traffic(seed).bodies(ROUND)),
-                "skewed": list(Traffic(given.rounds + 1 + seed, skew=SKEW).bodies(ROUND)),
-            }
-            for seed in range(given.rounds)
-        ]
-        bodies = list(Traffic(given.rounds).bodies(ROUND))
-        cost = speed(rounds)
+    bodies = list(Traffic(given.rounds).bodies(ROUND))
+    cost = speed(
+        {
+            "plain": list(Traffic(seed).bodies(ROUND)),
+            "skewed": list(Traffic(given.rounds + 1 + seed, skew=SKEW).bodies(ROUND)),
+        }
+        for seed in range(given.rounds)
+    )
     ratio = cost["pipeline"] / cost["bare"]
     result: dict[str, Any] = {
         "decoded_by": way(),
         "spans": sum(map(_count, bodies)),
         "bytes_per_span": round(sum(map(len, bodies)) / sum(map(_count, bodies))),
         "bare_us": round(cost["bare"], 3),
-        "walk_us": round(cost["walk"], 3),
         "pipeline_us": round(cost["pipeline"], 3),
         "ratio": round(ratio, 2),
-        "walk_ratio": round(cost["walk"] / cost["bare"], 2),
         "spans_per_cpu_second": round(1e6 / cost["pipeline"]),
-        **_skew(cost),
-        "profile": [{"where": where, "share": round(share, 3)} for where, share in profile(bodies)],
+        "skewed_us": round(cost["skewed"], 3),
+        "skew_ratio": round(cost["skewed"] / cost["pipeline"], 2),
     }
     if given.spans:
         seen = memory(Traffic(), given.spans)
         result["memory_mb"] = [{"spans": n, "resident": round(mb, 1)} for n, mb in seen]
     targets = {"times the bare decoding": at_most(result["ratio"], TARGETS[way()])}
-    if way() == "native" and "skew_ratio" in result:
+    if way() == "native":
         name = "times as dear where clocks disagree"
         targets[name] = at_most(result["skew_ratio"], SKEW_TARGET)
     if given.spans:

@@ -5,8 +5,7 @@ call without one. The call itself does nothing, so what is left is the point's. 
 starting and ending one span, the barest there is: without attributes, and nobody exports it.
 
 - no context: all traffic but a handful of requests;
-- a context that means another point: a request under experiment, at a point it does not mean;
-- the same at a path that was never seen before, so that nothing is remembered (no target).
+- a context that means another point: a request under experiment, at a point it does not mean.
 
 Figures are microseconds, each the median over rounds of the differences (or quotients) within a
 round, so that both sides saw the same machine.
@@ -23,7 +22,6 @@ import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import count
 from statistics import median
 from types import SimpleNamespace
 from typing import Any
@@ -199,17 +197,6 @@ def measure(span: Callable[[], Any], case: Case, rounds: int, times: int) -> dic
     }
 
 
-def never_seen() -> Case:
-    """Make a case of httpx with another path each time."""
-    numbers = count()
-    wrapped = httpx._sync(in_threads(httpcore), _nothing)
-
-    def made() -> httpcore.Request:
-        return httpcore.Request("GET", f"http://ratings/titles/a{next(numbers)}/b")
-
-    return "httpx", lambda: _nothing(None, made()), lambda: wrapped(None, made())
-
-
 def growth(calls: int) -> int:
     """Measure bytes that are still allocated after so many calls at one point, armed elsewhere
     or not."""
@@ -264,7 +251,6 @@ async def main() -> int:
         unarmed = table(*cases())
     with carrying(armed=True), starting.start_as_current_span("GET", kind=SpanKind.CLIENT):
         elsewhere = table(*cases())
-        fresh = table(never_seen())
     spans = [
         {"span": name, "microseconds": round(median(took(each, 2_000) for _ in range(21)), 2)}
         for name, each in (("as instrumentation makes it", span), ("bare", bare_span))
@@ -289,7 +275,6 @@ async def main() -> int:
         "a span": spans,
         "no context": unarmed,
         "another point's context": elsewhere,
-        "another point's context, new path": fresh,
     }
     return 0 if say(tables, targets, as_json=given.json) else 1
 

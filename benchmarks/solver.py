@@ -18,11 +18,11 @@ from typing import Any
 
 from pysat.examples.hitman import Hitman
 
-from benchmarks.appboot import app_boot
 from benchmarks.outcome import Target, at_least, at_most, say
 from ldfi.solver import Explorer, OutOfTime
 from ldfi.solver.bits import mask_of
 from ldfi.solver.branch import HittingSets
+from tests.solver.appboot import app_boot
 
 LIMIT = 2.0
 """Seconds that a hard proposal may take."""

@@ -18,18 +18,14 @@ Two yardsticks stand beside that, of the same run. A consumer of kafka-python's 
 what it reads, on the core of the one worker: nobody who reads through that client can be faster.
 And decoding by threads: two of one process, each handing over messages as a worker does, several
 hundred at once, against one, on the wall; without the extension that is for reading only.
-
-The profile is of one worker, by cProfile, grouped by where a function is defined.
 """
 
 from __future__ import annotations
 
 import argparse
-import cProfile
 import gc
 import json
 import os
-import pstats
 import subprocess
 import sys
 import threading
@@ -101,7 +97,7 @@ def fill(stream: KafkaStream, topics: Topics, spans: int) -> dict[str, int]:
     return dict(count)
 
 
-def work(address: str, prefix: str, share: int, profiled: bool) -> None:
+def work(address: str, prefix: str, share: int) -> None:
     """Work as one worker, in a process of its own: join, wait to be told, read what there is."""
     gc.set_threshold(50_000, 20, 100)
     worker = Worker(
@@ -117,15 +113,11 @@ def work(address: str, prefix: str, share: int, profiled: bool) -> None:
     while not told.is_set():
         worker.step(0.1)
     consumer.resume(*consumer.paused())
-    profiler = cProfile.Profile()
     seen, busy, last = worker.seen, 0.0, time.monotonic()
     cpu_before = time.process_time()
     while last + 6 * QUIET > (begin := time.monotonic()):
         before = seen.messages + seen.observations
-        if profiled:
-            profiler.enable()
         worker.step(0.1)
-        profiler.disable()
         if seen.messages + seen.observations > before:
             last = time.monotonic()
             busy += last - begin
@@ -134,7 +126,6 @@ def work(address: str, prefix: str, share: int, profiled: bool) -> None:
         "cpu": time.process_time() - cpu_before,
         "spans": seen.spans,
         "observations": seen.observations,
-        "shares": _shares(profiler) if profiled else {},
     }
     print(json.dumps(result), flush=True)
     worker.close()
@@ -199,38 +190,14 @@ def _await_go(told: threading.Event) -> None:
     told.set()
 
 
-def _shares(profiler: cProfile.Profile) -> dict[str, float]:
-    """Tell where the time went, as shares of the whole; waiting left out."""
-    entries: Any = pstats.Stats(profiler).stats  # type: ignore[attr-defined]
-    spent: Counter[str] = Counter()
-    for (file, _, name), entry in entries.items():
-        spent[_place(file, name)] += entry[2]
-    waiting = spent.pop("waiting", 0.0)
-    total = sum(spent.values()) or 1.0
-    shares = {place: round(seconds / total, 3) for place, seconds in spent.most_common()}
-    return {**shares, "waiting (not counted)": round(waiting / (total + waiting), 3)}
-
-
-def _place(file: str, name: str) -> str:
-    if ("kafka" in file and "site-packages" in file) or "crc32c" in name:
-        return "Kafka client"
-    if "FromString" in name or "protobuf" in file or "upb" in name:
-        return "protobuf"
-    if any(word in name for word in ("select.", "poll' of 'select", "acquire", "sleep")):
-        return "waiting"
-    if any(f"/{room}/" in file for room in ("lineage", "experiments", "fit")):
-        return "our code"
-    return "Python itself, called by all"
-
-
-def measure(broker: kafka.Broker, spans: int, workers: int, profiled: bool) -> dict[str, Any]:
+def measure(broker: kafka.Broker, spans: int, workers: int) -> dict[str, Any]:
     """Let a group of so many workers read so many spans, from topics of its own."""
     cores = sorted(os.sched_getaffinity(0))
     stream, topics = KafkaStream([broker.address]), Topics(broker.prefix())
     stream.ensure(topics.partitions(PARTITIONS))
     share = str(PARTITIONS // workers)
     command = [sys.executable, "-m", "benchmarks.stream", "--worker", broker.address]
-    command += [topics.prefix, share, *(["--profiled"] if profiled else [])]
+    command += [topics.prefix, share]
     processes = [
         subprocess.Popen(
             [
@@ -258,7 +225,7 @@ def measure(broker: kafka.Broker, spans: int, workers: int, profiled: bool) -> d
         each.wait(timeout=60)
     seconds = max(r["busy"] for r in results)
     total = sum(r["spans"] for r in results)
-    drained = _drained(broker, topics, cores[0]) if workers == 1 and not profiled else 0.0
+    drained = _drained(broker, topics, cores[0]) if workers == 1 else 0.0
     assert sum(r["observations"] for r in results) == written["metrics"], "each request once"
     return {
         "workers": workers,
@@ -272,7 +239,6 @@ def measure(broker: kafka.Broker, spans: int, workers: int, profiled: bool) -> d
         "broker_cpu_seconds": round(took, 2),
         "broker_on": others,
         "load_before": round(os.getloadavg()[0], 1),
-        "shares": results[0]["shares"],
     }
 
 
@@ -306,11 +272,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2, help="the best of so many is taken")
     parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--drain", nargs=2, help=argparse.SUPPRESS)
-    parser.add_argument("--profiled", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.worker:
         address, prefix, share = given.worker
-        work(address, prefix, int(share), given.profiled)
+        work(address, prefix, int(share))
         return
     if given.drain:
         drain(*given.drain)
@@ -318,17 +283,11 @@ def main() -> None:
     threads = decoding(given.spans // 4, 3)
     with kafka.running() as broker:
         runs = [
-            measure(broker, given.spans, workers, profiled=False)
-            for _ in range(given.rounds)
-            for workers in (1, 2)
+            measure(broker, given.spans, workers) for _ in range(given.rounds) for workers in (1, 2)
         ]
-        profile = measure(broker, given.spans // 4, 1, profiled=True)["shares"]
     tables: dict[str, list[Row]] = {
-        "runs": [{name: value for name, value in run.items() if name != "shares"} for run in runs],
+        "runs": [*runs],
         "decoding by threads": [threads],
-        "where a worker's time goes": [
-            {"where": where, "share": share} for where, share in profile.items()
-        ],
     }
     say(tables, targets(runs, threads), as_json=given.json)
 

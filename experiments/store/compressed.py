@@ -1,6 +1,6 @@
 """A column of JSON that SQLite holds compressed, as PostgreSQL does by itself with what is large
 (TOAST). Lessons are a quarter of their text then, what was learned of a class less than a tenth,
-and all that three years leave stays below 500 MB (``benchmarks/years.py``).
+and all that three years leave stays below 500 MB (docs/measurements.md).
 
 SQLite cannot look into such a column: a query asks for all of it or whether it is there.
 """

@@ -127,7 +127,11 @@ class Database:
             self._turns = write_queue.of_file(file)
         self._epoch: int | None = None
         self._connect(parsed)
-        migrate(self.engine, self._turn)
+        try:
+            migrate(self.engine, self._turn)
+        except BaseException:
+            self.engine.dispose()  # nobody else can: there is no database to close
+            raise
 
     def fenced(self, epoch: int) -> Database:
         """Return the same database for the leader of this epoch: :meth:`change` raises Deposed
@@ -210,7 +214,7 @@ class Database:
 def migrate(engine: Engine, turn: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
     """Bring the tables up to date, in our ``turn``, however long that takes. Several processes may
     do this at once: they wait for the first. Where they are up to date nothing is locked. Raises
-    Invalid for tables of a later version."""
+    Invalid for tables of a later version, and of one before the baseline."""
     from alembic import command
 
     newest = revisions.newest()

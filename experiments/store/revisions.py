@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import Connection
 
@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+
+BASELINE: Final = "0022"
+"""The oldest revision that can be brought up to date."""
+
+OLDER: Final = frozenset(f"{number:04}" for number in range(1, int(BASELINE)))
+"""Revisions before the baseline, whose migrations this version does not have."""
+
+LAST_WITH_OLDER: Final = "d25a07cb"
+"""The last commit whose migrations lead from the first revision to the baseline."""
 
 
 @cache
@@ -26,9 +35,17 @@ def newest() -> str | None:
 
 
 def check_known(found: str | None) -> None:
-    """Raise Invalid where tables have seen a migration that this version does not have."""
+    """Raise Invalid for tables of a revision that this version cannot bring up to date: one older
+    than the baseline, or one that it does not know."""
     from alembic.script import ScriptDirectory
 
+    if found in OLDER:
+        raise Invalid(
+            f"the database has tables of revision {found}, and this version of ldfi brings none up "
+            f"to date that are older than {BASELINE}. Nothing was changed. Make a backup, open the "
+            f"database once with the last version that has these migrations (`ldfi prune` of commit"
+            f" {LAST_WITH_OLDER}), and then with this one"
+        )
     known = {each.revision for each in ScriptDirectory.from_config(alembic()).walk_revisions()}
     if found is not None and found not in known:
         raise Invalid(

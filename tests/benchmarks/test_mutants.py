@@ -75,7 +75,7 @@ def test_a_draw_is_by_its_seed_and_takes_as_many_from_each_room() -> None:
 
 def test_a_module_is_of_the_innermost_room_around_it() -> None:
     assert room_of("experiments/domain/settings.py") == "domain"
-    assert room_of("ldfi/errors.py") == "experiments"
+    assert room_of("experiments/notify/slack.py") == "experiments"
     assert room_of("testing/world.py") == "demo"
     assert room_of("docs/generate.py") is None
 

@@ -6,6 +6,7 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,10 @@ from tests.kit.cli import ldfi, ldfi_process
 LATER = "a later version has made or changed them. Run that version"
 
 
-def _later(file: Path) -> None:
+def _of(revision: str, file: Path) -> None:
     Database(f"sqlite:///{file}").close()
     with sqlite3.connect(file) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.execute("UPDATE alembic_version SET version_num = ?", (revision,))
     connection.close()
 
 
@@ -32,7 +33,8 @@ def _folder(file: Path) -> None:
 
 
 UNUSABLE: dict[str, tuple[Callable[[Path], None], str]] = {
-    "of a later version": (_later, LATER),
+    "of a later version": (partial(_of, "9999"), LATER),
+    "of an older version": (partial(_of, "0021"), "Make a backup, open the database once"),
     "garbage": (_garbage, "is no database of SQLite"),
     "a folder": (_folder, "must be a file"),
 }

@@ -1,8 +1,4 @@
-"""The kiosk: what is found by injecting kinds of fault is what happens when they are caused.
-
-The short form of ``python -m benchmarks.kinds --only real``, which tries more kinds and presumes
-none.
-"""
+"""The kiosk: what is found by injecting kinds of fault is what happens when they are caused."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ import shutil
 
 import pytest
 
-from benchmarks.kinds_real import KIOSK, differing, measured, planted
+from tests.examples.kiosk_for_real import KIOSK, compared, differing, planted, presumed
 
 KINDS = ("refused", "status:500", "empty")
 
@@ -44,12 +40,14 @@ def test_what_is_caused_and_what_was_found_are_told_apart() -> None:
     shutil.which("curl") is None and not os.environ.get("CI"), reason="there is no curl"
 )
 def test_killed_and_switched_for_real_all_is_as_it_was_found() -> None:
-    rows, targets = measured(KINDS, each_kind=False)
+    ran = compared(KINDS)
 
-    assert all(target["met"] for target in targets.values()), (rows, targets)
-    (row,) = rows
+    assert differing(ran.gone, ran.found, each_kind=False) == []
+    assert ran.found <= planted(KINDS)
+    assert all(presumed(each, ran.found) for each in planted(KINDS) - ran.found)
+    assert ran.is_well
     services = len(KIOSK.NAMES) - 1
     pairs = services * (services - 1) // 2
-    assert row["caused"] == 1 + services * len(KINDS) + pairs * len(KINDS) ** 2
-    assert 0 < int(str(row["findings"])) < int(str(row["gone"])) < int(str(row["caused"]))
-    assert int(str(row["killed"])) > pairs
+    assert len(ran.gone) == 1 + services * len(KINDS) + pairs * len(KINDS) ** 2
+    assert 0 < len(ran.found) < sum(ran.gone.values()) < len(ran.gone)
+    assert ran.kills > pairs

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.plugin import EXAMPLE, SHARE, explored, found
+from tests.examples.storefront_runs import EXAMPLE, SHARE, explored, found
 
 pytestmark = pytest.mark.long
 
@@ -46,7 +46,7 @@ def test_all_that_is_planted_is_found_and_nothing_else(tests: dict[str, dict[str
 def test_trying_everything_finds_the_same_in_three_times_as_many_runs(
     tests: dict[str, dict[str, Any]],
 ) -> None:
-    every = by_name(explored(EXAMPLE, "-p", "benchmarks.plugin"))
+    every = by_name(explored(EXAMPLE, "-p", "tests.examples.storefront_runs"))
 
     assert {name: found(test) for name, test in every.items()} == {
         name: found(test) for name, test in tests.items()

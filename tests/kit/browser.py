@@ -32,7 +32,7 @@ PHONE = (390, 844)
 DESK = (1440, 900)
 PATIENCE_MS = 20_000
 PAINT_MS = 1_000
-"""Quiet machines need less than a fifth of it: ``benchmarks/pages.py`` holds the target."""
+"""Quiet machines need less than a fifth of it."""
 
 NOTHING_STICKS_OUT = "() => document.documentElement.scrollWidth <= innerWidth"
 

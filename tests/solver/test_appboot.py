@@ -8,8 +8,8 @@ from statistics import mean
 
 import pytest
 
-from benchmarks.appboot import app_boot
-from benchmarks.explore_campaign import campaign
+from tests.solver.appboot import app_boot
+from tests.solver.appboot_campaign import campaign
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.protocols.catalogue import CATALOGUE, Known
-from benchmarks.protocols.model import Setting
-from benchmarks.protocols.suite import exhaustive, explore
-from benchmarks.protocols.three_phase import ThreePhaseCommit
 from ldfi.checker.solving import check
+from tests.solver.protocols.catalogue import CATALOGUE, Known
+from tests.solver.protocols.model import Setting
+from tests.solver.protocols.suite import exhaustive, explore
+from tests.solver.protocols.three_phase import ThreePhaseCommit
 
 
 @pytest.mark.parametrize("known", CATALOGUE, ids=lambda known: known.name)

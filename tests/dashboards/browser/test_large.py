@@ -16,7 +16,7 @@ from tests.kit.service import GIVEN
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
 DRAWN = "[data-lineage].drawn"
 WITHIN_MS = 8_000
-"""Quiet machines need less than a quarter of it: ``benchmarks/pages.py`` holds the target."""
+"""Quiet machines need less than a quarter of it."""
 
 READABLE = 0.45
 """Zoom below which letters of 12 pixels cannot be read."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from alembic import command
 from sqlalchemy import inspect, select
 
 from ldfi.errors import Conflict, Invalid
 from ldfi.experiments.domain.settings import Limits
-from ldfi.experiments.store import namespaces, revisions, switches, tokens
+from ldfi.experiments.store import namespaces, switches, tokens
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.namespaces import check_name, put
-from ldfi.experiments.store.schema import AuditRow, Base, NamespaceRow, TokenRow
+from ldfi.experiments.store.schema import AuditRow, Base, NamespaceRow
 
 
 def made(database: Database, url: str, name: str) -> Database:
@@ -95,27 +94,3 @@ def test_a_token_says_whose_it_is_and_is_known_there_only(
             assert tokens.holder(session, tokens.digest(each), 3.0) is not None
             assert tokens.holder(other, tokens.digest(each), 3.0) is None
     store.close()
-
-
-def test_a_database_from_before_keeps_everything_for_the_default_one(
-    database: Database, database_url: str
-) -> None:
-    # Given a database of before, with a halt and a token
-    config = revisions.alembic()
-    with database.engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.downgrade(config, "0018")
-    with database.change(1.0, "ann") as change:
-        switches.set_halted(change, "of before")
-        entry, token = tokens.create(change, "kim", "admin")
-    # When it is opened by this version
-    after = Database(database_url)
-    # Then all of it is there, and there is no other namespace
-    with after.read() as session:
-        assert namespaces.listed(session) == []
-        assert switches.halted(session) == "of before"
-        held = tokens.holder(session, tokens.digest(token), 2.0)
-        assert held is not None
-        assert held.id == entry.id
-        assert session.scalars(select(TokenRow.name)).all() == ["kim"]
-    after.close()

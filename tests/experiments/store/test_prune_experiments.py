@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from alembic import command
 from sqlalchemy import func, select, update
 
 from ldfi.errors import NotFound
@@ -11,7 +10,6 @@ from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.scheduler.compaction import fold, foreseen
 from ldfi.experiments.store import (
     Database,
-    chain,
     checkpoints,
     experiments,
     findings,
@@ -26,7 +24,6 @@ from tests.experiments.scheduler.test_compaction import told
 from tests.experiments.store.evidence import KEY, checked, file_of
 from tests.experiments.store.lives import Again
 from tests.experiments.store.test_checkpoints import in_its_third_run
-from tests.experiments.store.test_migrations import step
 
 
 @pytest.fixture
@@ -149,25 +146,12 @@ def test_whoever_asks_for_one_that_was_pruned_is_told_so(lived: tuple[World, Cam
             experiments.unless_pruned(session, each)
 
 
-def test_a_migration_keeps_what_is_left_of_pruned_runs_and_says_what_was_tried(
+def test_what_was_tried_is_made_good_for_what_an_earlier_version_ended(
     lived: tuple[World, Campaign],
 ) -> None:
-    world, campaign = lived
-    checkpoints.prune(world.database, world.now + 1, world.now, "ann")
-    before, pruned = file_of(world, campaign), _tried(world.database)
-    assert before["classes"][0]["pruned"]["runs"]
+    world, _ = lived
+    pruned = _tried(world.database)
     assert pruned
-    step(world.database, command.downgrade, "0016")
-    step(world.database, command.upgrade, "head")
-    with world.database.change(world.now) as change:  # a version before knows no such leaves
-        chain.adopt(change)
-
-    after = file_of(world, campaign)
-    for each in (*before["classes"], *after["classes"]):
-        assert each.pop("certified")  # anew, at another place
-    assert after["classes"] == before["classes"]
-    assert _tried(world.database) == pruned
-    # And what a version before that ended meanwhile is made good
     with world.database.change(world.now) as change:
         change.session.execute(update(ExperimentRow).values(tried=None))
     with world.database.change(world.now) as change:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from alembic import command
 from sqlalchemy import delete, func, select, update
 
 from ldfi.experiments.store import Database, experiments
@@ -14,7 +13,6 @@ from ldfi.experiments.store.arming import Armed
 from ldfi.experiments.store.schema import ExperimentRow, TallyRow
 from tests.experiments.store.lives import Again, after_a_campaign
 from tests.experiments.store.test_arming import NOW, WIDE, a_campaign, an_order, end, try_arming
-from tests.experiments.store.test_migrations import step
 from tests.kit.service import client_of, service
 
 
@@ -57,14 +55,6 @@ def test_what_is_counted_is_what_there_is(database: Database) -> None:
     assert tallies(database) == counted(database) != set()
     assert ("c", "explore", "", 2, 2, 2) in tallies(database)
     assert {"", "harmful", "tolerated"} <= {verdict for _, _, verdict, *_ in tallies(database)}
-
-
-def test_what_had_ended_before_is_counted_by_the_migration(database: Database) -> None:
-    expected = tallies(database)
-    step(database, command.downgrade, "0014")
-    step(database, command.upgrade, "0015")
-
-    assert tallies(database) == expected
 
 
 def test_what_an_earlier_version_ended_is_counted_at_the_next_start(database: Database) -> None:
