@@ -11,12 +11,10 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from sqlalchemy.orm import Session
 
-from ldfi.dashboards import windows
 from ldfi.dashboards.links import to_was_it_us
 from ldfi.dashboards.now_story import callees, told
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
-from ldfi.dashboards.windows import Window
 from ldfi.dashboards.zones import viewers_zone
 from ldfi.errors import InvalidCalendar
 from ldfi.experiments.api import was_it_us as api
@@ -24,7 +22,9 @@ from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import LINE
 from ldfi.experiments.api.pagination import Cursor
 from ldfi.experiments.api.service import Db, Running
+from ldfi.experiments.domain.campaign import windows
 from ldfi.experiments.domain.campaign.local_time import zone as zone_of
+from ldfi.experiments.domain.campaign.windows import Window
 from ldfi.experiments.domain.judging.injected import Exposure
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import injected as stored

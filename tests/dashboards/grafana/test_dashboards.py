@@ -18,8 +18,8 @@ from ldfi.dashboards.grafana import __main__ as grafana
 from ldfi.dashboards.grafana import service
 from ldfi.dashboards.grafana.annotations import ANNOTATIONS
 from ldfi.dashboards.grafana.board import as_json
-from ldfi.dashboards.windows import window_of
 from ldfi.experiments.api.metrics import METRICS
+from ldfi.experiments.domain.campaign.windows import window_of
 from tests.dashboards.grafana.scraped import Prometheus, scraped
 from tests.deploy.programs import DEPLOY
 
