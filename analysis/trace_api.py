@@ -8,6 +8,7 @@ from typing import IO, Any, Final, Self
 
 import httpx
 
+from ldfi.error_words import unanswered
 from ldfi.errors import Invalid, NotFound, Unreachable
 
 TIMEOUT: Final = httpx.Timeout(60.0, connect=5.0)
@@ -42,7 +43,7 @@ class TraceApi:
         try:
             given = httpx.URL(url.rstrip("/"))
         except (httpx.InvalidURL, UnicodeError) as error:
-            raise Invalid(f"that is no URL: {error}") from error
+            raise Invalid("that is no URL: write http://HOST:PORT or https://HOST") from error
         if given.scheme not in {"http", "https"} or not given.host:
             raise Invalid("that is no URL: write http://HOST:PORT or https://HOST")
         if not all(text.isascii() and text.isprintable() for text in headers.values()):
@@ -97,8 +98,7 @@ class TraceApi:
             raise self._silent(error) from error
 
     def _silent(self, error: httpx.HTTPError) -> Unreachable:
-        why = str(error) or type(error).__name__
-        return Unreachable(f"no answer from {self.name}: {why}")
+        return Unreachable(f"no answer from {self.name}: {unanswered(error)}")
 
     def _no_json(self, path: str) -> Unreachable:
         return Unreachable(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from ldfi.cli.exits import USAGE
+from ldfi.cli.exits import INTERRUPTED, USAGE
 from ldfi.cli.extras import advice
 
 
@@ -20,6 +20,8 @@ def main() -> None:
             raise
         sys.stderr.write(f"ldfi: {missing}\n")
         sys.exit(USAGE)
+    except KeyboardInterrupt:  # while modules are imported
+        sys.exit(INTERRUPTED)
 
 
 if __name__ == "__main__":

@@ -132,9 +132,7 @@ def list_campaigns(
 ) -> None:
     """List campaigns, newest first."""
     page = listed(url, token, "/campaigns", limit, everything, state=state)
-    table = columns(
-        "campaign", "name", "state", "started (UTC)", "tried", "exposed", "hurt", whole=0
-    )
+    table = columns("campaign", "name", "state", "started", "tried", "exposed", "hurt", whole=0)
     for each in page["items"]:
         counts = (each[name] for name in ("experiments", "exposed_members", "failed_members"))
         state_ = styled(each["state"])
@@ -268,5 +266,5 @@ def _started(campaign: dict[str, Any]) -> Text:
     line = Text(f"Campaign {campaign['id']} ")
     line.append_text(styled(campaign["state"]))
     if campaign["state"] == "scheduled":
-        line.append(f"; run {campaign['run']} begins at {when(campaign['next_run_at'])} UTC")
+        line.append(f"; run {campaign['run']} begins at {when(campaign['next_run_at'])}")
     return line.append(".")

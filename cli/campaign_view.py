@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
+from ldfi.cli.estimate import so_far
 from ldfi.cli.terminal import Card, columns
 from ldfi.cli.words import (
     NOTHING,
@@ -46,9 +47,9 @@ def overview(campaign: dict[str, Any], called: Called = BY_THEIR_NAMES) -> Rende
     facts.add_row("state", state)
     if campaign["waiting"]:
         facts.add_row("waiting", Text(campaign["waiting"], "yellow"))
-    facts.add_row("started", f"{when(campaign['created_at'])} UTC by {campaign['created_by']}")
+    facts.add_row("started", f"{when(campaign['created_at'])} by {campaign['created_by']}")
     if campaign["next_run_at"]:
-        facts.add_row("next run", f"{when(campaign['next_run_at'])} UTC, run {campaign['run']}")
+        facts.add_row("next run", f"{when(campaign['next_run_at'])}, run {campaign['run']}")
     facts.add_row("this run", _totals(campaign))
     for left in (campaign["ending"] or {}).get("left", ()):
         said = f"{called.name(left['request_class'])}: {left['words']}"
@@ -116,29 +117,31 @@ def class_table(
     return table
 
 
-def progress(campaign: dict[str, Any], height: int) -> RenderableType:
+def progress(
+    campaign: dict[str, Any], height: int, now: float, called: Called = BY_THEIR_NAMES
+) -> RenderableType:
     """Draw what is drawn again and again while the campaign runs, on a screen of so many lines."""
     busy = sorted(
         campaign["classes"], key=lambda each: (not each["running"], each["finished"], each["name"])
     )
     room = max(1, (height - HEAD) // 2)
-    foot = Text(f"{_title(campaign)}: {_totals(campaign)}", "dim")
+    foot = Text(f"{_title(campaign)}: {so_far(campaign, now)}", "dim")
     if len(busy) > room:
         foot.append(f"; {len(busy) - room} more classes")
-    waiting = [Text(line, "yellow") for line in waiting_lines(campaign)[:3]]
-    return Group(*([class_table(busy[:room])] if busy else []), *waiting, foot)
+    waiting = [Text(line, "yellow") for line in waiting_lines(campaign, called)[:3]]
+    return Group(*([class_table(busy[:room], called)] if busy else []), *waiting, foot)
 
 
-def waiting_lines(campaign: dict[str, Any]) -> list[str]:
+def waiting_lines(campaign: dict[str, Any], called: Called = BY_THEIR_NAMES) -> list[str]:
     """Why nothing is tried just now, where that is so."""
     lines = []
     if campaign["state"] == "scheduled":
-        lines.append(f"Run {campaign['run']} begins at {when(campaign['next_run_at'])} UTC.")
+        lines.append(f"Run {campaign['run']} begins at {when(campaign['next_run_at'])}.")
     if campaign["state"] == "paused":
         lines.append(f"Paused: {campaign['reason']}")
     if campaign["waiting"]:
         lines.append(f"Waiting: {campaign['waiting']}")
-    lines += [f"{each}: {why}" for each, why in campaign["not_yet"].items()]
+    lines += [f"{called.name(each)}: {why}" for each, why in campaign["not_yet"].items()]
     if campaign["state"] == "running" and not (campaign["classes"] or lines):
         lines.append("Waiting: no request class has been taken up yet")
     return lines
@@ -149,7 +152,7 @@ def class_lines(campaign: dict[str, Any]) -> list[str]:
     return [f"{each['name']}: {each['waiting']}" for each in campaign["classes"] if each["waiting"]]
 
 
-def event_line(event: Event, about: dict[str, Any] | None) -> Text:
+def event_line(event: Event, about: dict[str, Any] | None, called: Called = BY_THEIR_NAMES) -> Text:
     """One line: when, of what, what, and of an experiment that has ended how it went.
 
     ``about``: the experiment or the finding that it happened to, if it was one.
@@ -159,7 +162,7 @@ def event_line(event: Event, about: dict[str, Any] | None) -> Text:
     if about is None:
         line.append(event.what, STYLES.get(news, "bold"))
         return line.append(f": {event.why}" if event.why else "", "default")
-    line.append(f"{about['request_class']} ", "default")
+    line.append(f"{called.name(about['request_class'])} ", "default")
     line.append(f"finding {news} " if kind == "finding" else f"{news} ", STYLES.get(news, "bold"))
     if kind == "finding":
         return line.append(short(about["faults"]), "default")
@@ -194,7 +197,7 @@ def left_open(campaign: dict[str, Any]) -> bool:
 
 def finding_table(findings: list[dict[str, Any]], called: Called = BY_THEIR_NAMES) -> Table:
     """List findings, each with its faults below one another; first what killed a process."""
-    table = columns("finding", "state", "found (UTC)", "request class", "faults together", whole=3)
+    table = columns("finding", "state", "found", "request class", "faults together", whole=3)
     for each in sorted(findings, key=lambda each: each["state"] != "killed"):
         faults = "\n".join(each["faults"])
         found = when(each["found_at"])

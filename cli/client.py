@@ -24,6 +24,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
+from ldfi.error_words import unanswered, value
 from ldfi.errors import Conflict, ExperimentsError, Invalid, NotFound, Unreachable
 
 PAGE: Final = 200
@@ -60,18 +61,18 @@ class Client:
         attempts: int = ATTEMPTS,
         namespace: str | None = None,
     ) -> None:
-        self.url = url.rstrip("/")
+        self.url = service_url(url)
         self._attempts = attempts
         token = token.strip()
         if not (token and token.isascii() and token.isprintable()):
-            raise Invalid("that is no token: set LDFI_TOKEN, or give --token")
+            raise Invalid(
+                "the token must be printable ASCII in one piece, and not empty: set LDFI_TOKEN, or "
+                "give --token"
+            )
         headers = {"Authorization": f"Bearer {token}"}
         if namespace is not None:
             headers["Ldfi-Namespace"] = namespace
-        try:
-            self._http = httpx.Client(base_url=self.url, headers=headers, timeout=seconds)
-        except httpx.InvalidURL as error:
-            raise Invalid(f"{url!r} is no URL: {error}") from error
+        self._http = httpx.Client(base_url=self.url, headers=headers, timeout=seconds)
 
     def get(self, path: str, **query: Any) -> Any:
         """GET ``path`` below ``/api/v1``; a query of None is left out.
@@ -132,7 +133,7 @@ class Client:
         ) as source:
             if source.response.is_error:
                 source.response.read()
-                raise _problem(source.response)
+                raise _problem(source.response, self.url)
             yield source.iter_sse()
 
     def close(self) -> None:
@@ -142,10 +143,11 @@ class Client:
     def _answer(self, method: str, path: str, **arguments: Any) -> Any:
         response = self._response(method, path, **arguments)
         try:
-            return response.json()
+            return response.json(object_hook=partial(Answer, self.url))
         except ValueError as error:
             raise Unreachable(
-                f"{self.url} is no ldfi service: it does not answer in JSON"
+                f"{self.url} is no ldfi service: it does not answer in JSON; check LDFI_URL or "
+                "--url"
             ) from error
 
     def _response(
@@ -163,10 +165,47 @@ class Client:
         try:
             response = attempts(self._http.request, method, f"{root}{path}", **arguments)
         except httpx.HTTPError as error:
-            raise Unreachable(f"no answer from {self.url}: {error}; is `ldfi serve` up?") from error
+            raise Unreachable(
+                f"no answer from {self.url}: {unanswered(error)}; is `ldfi serve` up, and is that "
+                "its address (LDFI_URL or --url)?"
+            ) from error
         if response.is_error:
-            raise _problem(response)
+            raise _problem(response, self.url)
+        if response.is_redirect:
+            to = response.headers.get("location", "elsewhere")
+            raise Unreachable(
+                f"{self.url} is no ldfi service: it redirects to {to}; check LDFI_URL or --url"
+            )
         return response
+
+
+def service_url(text: str) -> str:
+    """Read the address of a service. Raises Invalid where it cannot be one."""
+    said = f"LDFI_URL or --url must be a URL such as http://127.0.0.1:8600, got {value(text)}"
+    try:
+        url = httpx.URL(text.strip())
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise Invalid(said) from error
+    if url.scheme not in {"http", "https"} or not url.host or url.query or url.fragment:
+        raise Invalid(said)
+    if url.port is not None and not 0 < url.port < 65_536:
+        raise Invalid(f"{said}: a port is from 1 to 65535")
+    return text.strip().rstrip("/")
+
+
+class Answer(dict[str, Any]):
+    """An object that the service answered. Raises Unreachable for what it should hold and does not:
+    somebody else answers at that address, or another version."""
+
+    def __init__(self, url: str, document: dict[str, Any]) -> None:
+        super().__init__(document)
+        self._url = url
+
+    def __missing__(self, name: str) -> Any:
+        raise Unreachable(
+            f"{self._url} is no ldfi service, or of another version: its answer has no "
+            f"{value(name)}; check LDFI_URL or --url, and `ldfi --version`"
+        )
 
 
 def _given(query: dict[str, Any]) -> dict[str, Any]:
@@ -220,21 +259,31 @@ def _kind(response: httpx.Response) -> str:
     return str(_document(response).get("type", "")).rpartition("/")[2]
 
 
-def _problem(response: httpx.Response) -> ExperimentsError:
+def _problem(response: httpx.Response, url: str) -> ExperimentsError:
     """Put the problem document in words: what is wrong, and at which places."""
-    if response.status_code == 401:
+    document, status = _document(response), response.status_code
+    if status == 401:
         return ExperimentsError(
-            "the service does not know this token: it is wrong, expired or revoked "
-            "(LDFI_TOKEN or --token)"
+            f"{url} does not know this token: it is wrong, expired or revoked; set LDFI_TOKEN, or "
+            "give --token (`ldfi token create` makes one)"
         )
-    document = _document(response)
-    lines = [str(document.get("detail", f"{response.url} answered {response.status_code}"))]
+    if "type" not in document:
+        return Unreachable(
+            f"{url} is no ldfi service, or a proxy that has none to ask: it answered {status} to "
+            f"{response.request.method} {response.url.path}; check LDFI_URL or --url"
+        )
+    if _kind(response) == "no-such-route":
+        return NotFound(
+            f"{url} has no {response.url.path}: it is ldfi of another version, or that is not "
+            "its whole address (LDFI_URL or --url)"
+        )
+    lines = [str(document.get("detail", f"{response.url} answered {status}"))]
     for place in document.get("errors", []):
         at = str(place["at"]).removeprefix("body/")
-        lines.append(f"  {at}: {place['what']}")
+        lines.append(f"  {at.removeprefix('query/').removeprefix('path/')}: {place['what']}")
     if "incident" in document:
         lines.append(f"  incident {document['incident']}: the service's log says more")
     message = "\n".join(lines)
-    if response.status_code >= 500:
+    if status >= 500:
         return Unreachable(message)
-    return {404: NotFound, 409: Conflict}.get(response.status_code, ExperimentsError)(message)
+    return {404: NotFound, 409: Conflict}.get(status, ExperimentsError)(message)

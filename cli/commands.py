@@ -16,6 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
 from ldfi.cli.help import HelpedCommand, HelpedGroup, readable
+from ldfi.cli.local_time import with_utc
 
 PACKAGE: Final = "ldfi.cli"
 
@@ -44,7 +45,7 @@ class CommandRow:
         if isinstance(found, typer.Typer):
             holder.add_typer(readable(found), name=self.name)
         else:
-            holder.command(self.name, cls=HelpedCommand)(found)
+            holder.command(self.name, cls=HelpedCommand)(with_utc(found))
         command = get_group(holder).commands[self.name]
         if not isinstance(command, TyperCommand | TyperGroup):
             raise TypeError(f"{self.place} is no command")
@@ -131,6 +132,11 @@ PANELS: Final[Mapping[str, tuple[CommandRow, ...]]] = {
             "halt",
             "safety:halt",
             "Disarm everything at once. Nothing starts again before `ldfi resume`.",
+        ),
+        CommandRow(
+            "was-it-us",
+            "was_it_us:was_it_us",
+            "Say whether anything was injected in a window of time, and what came of it.",
         ),
         CommandRow("resume", "safety:resume", "Let experiments start again after `ldfi halt`."),
         CommandRow(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from ldfi.cli.init import as_file, as_shell, blocks, made, write
+from ldfi.error_words import unreadable
 from ldfi.errors import Invalid
 
 FILE: Final = Path("ldfi.env")
@@ -43,7 +44,7 @@ def _read(file: Path) -> dict[str, str]:
     try:
         lines = file.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise Invalid(f"{file} cannot be read: {error}") from error
+        raise Invalid(f"{file} cannot be read: {unreadable(error)}") from error
     pairs = [line.partition("=") for line in lines if line.strip() and not line.startswith("#")]
     if strange := [name for name, equals, _ in pairs if not equals]:
         raise Invalid(f"{file}: {strange[0]!r} is no NAME=VALUE; `ldfi init --force` makes it anew")

@@ -13,3 +13,5 @@ USAGE: Final = 2
 INCONCLUSIVE: Final = 3
 UNREACHABLE: Final = 4
 INTERRUPTED: Final = 130
+BROKEN_PIPE: Final = 141
+"""Nobody read on (`| head`) before there was a verdict: 128 and the number of SIGPIPE."""

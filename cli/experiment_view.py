@@ -67,7 +67,7 @@ def _facts(experiment: dict[str, Any]) -> Card:
     facts.add_row("verdict", verdict)
     armed, ended = experiment["armed_at"], experiment["ended_at"]
     lasted = f", for {length(ended - armed)}" if armed and ended else ""
-    facts.add_row("armed", f"{when(armed)} UTC{lasted}" if armed else "never")
+    facts.add_row("armed", f"{when(armed)}{lasted}" if armed else "never")
     if experiment["approved_by"]:
         facts.add_row("approved by", experiment["approved_by"])
     facts.add_row("risk", f"{experiment['risk']:.0f} members, as told beforehand")

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from ldfi.cli import exits
 from ldfi.cli.control import AsJson
+from ldfi.cli.usage import likely
 
 RUN = "run"
 
@@ -21,7 +22,7 @@ class ExploreGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the subcommand in where it was left out."""
-        if args and args[0] not in {*self.commands, "--help"}:
+        if args and args[0] not in {*self.commands, "--help"} and not likely(args[0], self):
             args = [RUN, *args]
         return super().parse_args(ctx, args)
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ldfi.cli.terminal import console
+from ldfi.error_words import system
 from ldfi.errors import Invalid, InvalidScenario
 from ldfi.explore.external.assertions import AnswerAssertion
 from ldfi.explore.external.environment import export_interval
@@ -138,7 +139,7 @@ class CommandRuns:
         except subprocess.TimeoutExpired:
             return f"it took longer than {wanted.bounds.time_limit:g} s"
         except OSError as error:
-            raise Invalid(f"{wanted.command[0]} cannot be run: {error}") from error
+            raise Invalid(f"{wanted.command[0]} cannot be run: {system(error)}") from error
         self.output = done.stdout.decode("utf-8", "replace")
         return f"exit code {done.returncode}" if done.returncode else ""
 

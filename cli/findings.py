@@ -223,9 +223,9 @@ def _picture(finding: dict[str, Any], found_by: dict[str, Any]) -> Card:
         code = f" It is called at {each['code']}." if each["code"] else ""
         grid.add_row("mend", f"{each['said']} {each['why']}{code}")
     grid.add_row("owner", ", ".join(finding["owners"]) or "nobody")
-    grid.add_row("found", f"{when(finding['found_at'])} UTC")
+    grid.add_row("found", f"{when(finding['found_at'])}")
     grid.add_row(
-        "verified", f"{when(finding['verified_at'])} UTC" if finding["verified_at"] else "never"
+        "verified", f"{when(finding['verified_at'])}" if finding["verified_at"] else "never"
     )
     grid.add_row("campaign", finding["campaign_id"])
     grid.add_row("experiment", finding["experiment_id"])

@@ -10,12 +10,28 @@ from typing import Any, Final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from ldfi.cli.local_time import with_utc
+from ldfi.cli.usage import MissingParameters, NoSuchCommand, UsageError, missing_of
+
 INDENT: Final = 4
 """Columns before what is said of the name above."""
 
 
 class HelpBelow:
-    """A command whose help is readable on any terminal."""
+    """A command whose help is readable on any terminal, and that names all that is missing."""
+
+    def parse_args(self: Any, ctx: Any, args: list[str]) -> list[str]:
+        """Parse. Raises MissingParameters with everything that is missing, not the first alone."""
+        typed = list(args)
+        try:
+            parsed: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]
+        except UsageError as error:
+            missing = missing_of(self, ctx, typed) if _is_missing(error) else []
+            if missing:
+                raise MissingParameters(missing, ctx) from None
+            error.ctx = getattr(error, "ctx", None) or ctx  # type: ignore[attr-defined]
+            raise
+        return parsed
 
     def format_help(self: Any, ctx: Any, formatter: Any) -> None:
         """Print it in the one way or the other, by the width of the terminal."""
@@ -35,10 +51,18 @@ class HelpedCommand(HelpBelow, TyperCommand):
 class HelpedGroup(HelpBelow, TyperGroup):
     """A group of commands."""
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command. Raises NoSuchCommand, with the one that was probably meant."""
+        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            raise NoSuchCommand(args[0], self, ctx)
+        return super().resolve_command(ctx, args)
+
 
 def readable(found: typer.Typer) -> typer.Typer:
     """Have every command of an application, and of the groups in it, show its help so."""
     for command in found.registered_commands:
+        if command.callback is not None:
+            command.callback = with_utc(command.callback)
         command.cls = _with_help(command.cls or TyperCommand)
     for group in found.registered_groups:
         if group.typer_instance:
@@ -48,7 +72,12 @@ def readable(found: typer.Typer) -> typer.Typer:
 
 
 def _with_help(kind: Any) -> Any:
-    return kind if issubclass(kind, HelpBelow) else type(kind.__name__, (HelpBelow, kind), {})
+    helped = HelpedGroup if issubclass(kind, TyperGroup) else HelpedCommand
+    return kind if issubclass(kind, HelpBelow) else type(kind.__name__, (helped, kind), {})
+
+
+def _is_missing(error: Exception) -> bool:
+    return type(error).__name__ == "MissingParameter"
 
 
 def _print(command: Any, ctx: Any, width: int) -> None:

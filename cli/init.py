@@ -18,6 +18,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from ldfi.cli.control import HERE, AsJson
+from ldfi.error_words import system
 from ldfi.errors import Conflict, Invalid
 
 ROLES: Final = ("admin", "operator", "viewer", "edge", "ingest", "devices", "metrics")
@@ -129,7 +130,7 @@ def name_requests(file: Path) -> Path:
     except FileExistsError:
         pass
     except OSError as error:
-        raise Invalid(f"{file} cannot be written: {error.strerror}") from error
+        raise Invalid(f"{file} cannot be written: {system(error)}") from error
     return file
 
 
@@ -239,7 +240,7 @@ def write(file: Path, text: str, *, force: bool) -> None:
             "nothing any more"
         ) from None
     except OSError as error:
-        raise Invalid(f"{file} cannot be written: {error.strerror}") from error
+        raise Invalid(f"{file} cannot be written: {system(error)}") from error
 
 
 def _export(name: str, value: str) -> str:

@@ -21,6 +21,7 @@ from ldfi.cli.control import posted
 from ldfi.cli.replaying import read
 from ldfi.cli.reproducing import headers_of
 from ldfi.cli.terminal import columns, console
+from ldfi.error_words import unreadable
 from ldfi.errors import Invalid, InvalidReplay, Unreachable
 from ldfi.scenarios.replays.arrivals import RateProfile, Stretch, stretches
 from ldfi.scenarios.replays.comparing import QUANTILES, SUCCESS
@@ -184,7 +185,9 @@ def values_of(given: Sequence[str]) -> dict[str, list[str]]:
             else:
                 listed = values.split(",")
         except (OSError, UnicodeDecodeError) as error:
-            raise InvalidReplay(f"--fill {name}: {error}") from error
+            raise InvalidReplay(
+                f"--fill {name}: {values[1:]} cannot be read: {unreadable(error)}"
+            ) from error
         found[name] = [each.strip() for each in listed if each.strip()]
         if not (equals and name and found[name]):
             raise InvalidReplay(f"--fill {text[:40]!r}: give NAME=V1,V2 or NAME=@FILE")

@@ -12,7 +12,10 @@ import typer
 
 from ldfi.cli import exits
 from ldfi.cli.commands import CommandGroup
+from ldfi.cli.output import readers_may_leave
 from ldfi.cli.secret import take_in_files
+from ldfi.cli.usage import UsageError, explained
+from ldfi.error_words import system
 from ldfi.errors import LdfiError, Unreachable
 
 app = typer.Typer(
@@ -42,28 +45,46 @@ def ldfi(
 
 
 def main() -> None:
-    """Run the command line; our own errors become one line and an exit code.
+    """Run the command line; errors become a sentence each and an exit code.
 
     Being asked to terminate is like Ctrl-C: whatever a command started is stopped first.
     """
     signal.signal(signal.SIGTERM, _interrupt)
+    with readers_may_leave():
+        code = _run()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    sys.exit(code)
+
+
+def _run() -> int:
+    """Run the command; returns its exit code."""
     try:
         take_in_files(os.environ)
-        app()
+        code = app(standalone_mode=False, prog_name="ldfi")
+    except UsageError as error:
+        return _failed(explained(error), exits.USAGE)
     except Unreachable as error:
-        _fail(error, exits.UNREACHABLE)
+        return _failed(str(error), exits.UNREACHABLE)
     except LdfiError as error:
-        _fail(error, exits.USAGE)
+        return _failed(str(error), exits.USAGE)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return _failed(f"{where}{system(error)}", exits.USAGE)
+    except (KeyboardInterrupt, typer.Abort):
+        return exits.INTERRUPTED
+    return code if isinstance(code, int) else exits.FINE
 
 
-def _fail(error: LdfiError, code: int) -> None:
+def _failed(said: str, code: int) -> int:
     from rich.text import Text
 
     from ldfi.cli.terminal import console
 
-    line = Text("ldfi: ", "bold red").append(str(error), "default")
-    console(stderr=True).print(line, soft_wrap=True)
-    sys.exit(code)
+    if said:
+        line = Text("ldfi: ", "bold red").append(said, "default")
+        console(stderr=True).print(line, soft_wrap=True)
+    return code
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

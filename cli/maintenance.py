@@ -77,7 +77,7 @@ def open_window(
     with connected(url, token) as client:
         window = client.post("/maintenance", wanted)
         names = ", ".join(window["down"]) or EVERYTHING
-        said = f"Window {window['id']} on {names} is open until {when(window['until'])} UTC."
+        said = f"Window {window['id']} on {names} is open until {when(window['until'])}."
         if watch:
             console(stderr=True).print(said, soft_wrap=True)
             _watch(client, window["id"], as_json=as_json)
@@ -107,7 +107,7 @@ def list_windows(
     """List windows, newest first, those that are over as well."""
     with connected(url, token) as client:
         page = client.page("/maintenance", None if everything else limit)
-    table = columns("window", "state", "down", "until (UTC)", "owner", "reason", whole=2)
+    table = columns("window", "state", "down", "until", "owner", "reason", whole=2)
     for window in page["items"]:
         table.add_row(
             window["id"],

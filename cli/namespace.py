@@ -45,7 +45,7 @@ def list_namespaces(token: Token, url: Url = HERE, as_json: AsJson = False) -> N
     """List the namespaces beside the default one, by name."""
     with connected(url, token) as client:
         found = client.get("/namespaces")
-    table = columns("name", "made by", "made (UTC)", "limits")
+    table = columns("name", "made by", "made", "limits")
     for each in found:
         table.add_row(each["name"], each["created_by"], when(each["created_at"]), _limits(each))
     show(found, table, as_json=as_json)

@@ -199,7 +199,7 @@ def _progress() -> Iterator[Told]:
 
 
 def _show(found: list[Pruned], *, dry_run: bool, as_json: bool) -> None:
-    table = columns("what", "would go" if dry_run else "gone", "older than (UTC)")
+    table = columns("what", "would go" if dry_run else "gone", "older than")
     for each in found:
         table.add_row(each.what, str(each.rows), when(each.before))
     document = {

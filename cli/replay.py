@@ -17,6 +17,7 @@ from ldfi.cli.replay_records import export, record, schema
 from ldfi.cli.replay_runs import compare, run
 from ldfi.cli.secret import secret
 from ldfi.cli.terminal import console
+from ldfi.cli.usage import likely
 
 
 class _FeedsByDefault(TyperGroup):
@@ -24,7 +25,8 @@ class _FeedsByDefault(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the word in where none of ours stands."""
-        if args and args[0] not in self.commands and args[0] != "--help":
+        file = bool(args) and (Path(args[0]).exists() or not likely(args[0], self))
+        if args and args[0] not in {*self.commands, "--help"} and file:
             args = ["feed", *args]
         parsed: list[str] = super().parse_args(ctx, args)
         return parsed

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ldfi.cli.terminal import console
+from ldfi.error_words import faults, unanswered, unreadable
 from ldfi.errors import InvalidReplay, Unreachable
 from ldfi.scenarios.document import load
 from ldfi.scenarios.replay import (
@@ -73,10 +74,9 @@ def read(file: Path) -> tuple[list[Exemplar], Assertion | None, list[str]]:
             return *_of_steady_state(steady_state(document, str(file)), file), list(SAFE_METHODS)
         wanted = ReplayFile.model_validate(document)
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InvalidReplay(f"{file} cannot be read: {error}") from error
+        raise InvalidReplay(f"{file} cannot be read: {unreadable(error)}") from error
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
-        raise InvalidReplay(f"{file}: " + "; ".join(faults)) from error
+        raise InvalidReplay(f"{file}: " + "; ".join(faults(error))) from error
     return (
         [Exemplar(**each.model_dump()) for each in wanted.exemplars],
         _meant(wanted),
@@ -140,7 +140,7 @@ class Reporter:
                 )
                 answer.raise_for_status()
             except httpx.HTTPError as error:
-                raise Unreachable(f"{self._url} takes no outcomes: {error}") from error
+                raise Unreachable(f"{self._url} takes no outcomes: {unanswered(error)}") from error
             del self._waiting[: len(batch)]
 
 

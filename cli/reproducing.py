@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ldfi.cli.terminal import console
+from ldfi.error_words import system
 from ldfi.errors import Invalid, InvalidScenario, Unreachable
 from ldfi.fit.protocol.keys import Keys
 from ldfi.scenarios.replay import Assertion
@@ -59,7 +60,7 @@ def body_of(file: Path | None) -> bytes | None:
     try:
         return None if file is None else file.read_bytes()
     except OSError as error:
-        raise InvalidScenario(f"--data {file}: {error}") from error
+        raise InvalidScenario(f"--data {file} cannot be read: {system(error)}") from error
 
 
 @contextmanager

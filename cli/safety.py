@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import Annotated, Any, Final
 
 import typer
@@ -26,6 +27,7 @@ def halt(
             help="Why; it goes into the audit.", show_default="at a terminal asked for afterwards"
         ),
     ] = "",
+    why: Annotated[str, typer.Option("--reason", help="The same, as an option.")] = "",
     url: Url = HERE,
     door: Annotated[
         str | None,
@@ -38,11 +40,13 @@ def halt(
     as_json: AsJson = False,
 ) -> None:
     """Disarm everything at once. Nothing starts again before `ldfi resume`."""
+    reason = reason or why
     answer = _halted(url, door, token, reason)
     show(answer, _what_it_did(answer), as_json=as_json)
     if not reason and not as_json and sys.stdin.isatty():
-        reason = typer.prompt("Why? It goes into the audit (Enter: nothing)", default="").strip()
-        if reason:
+        with suppress(typer.Abort):  # it is halted by then, whatever is typed
+            reason = typer.prompt("Why? It goes into the audit (Enter: nothing)", default="")
+        if reason := reason.strip():
             _halted(url, door, token, reason)
 
 
@@ -74,7 +78,7 @@ def audit(
     with connected(url, token) as client:
         of = None if subject is None else whole(client, subject)
         page = client.page("/audit", None if everything else limit, subject=of)
-    table = columns("when (UTC)", "who", "what", "of", "why")
+    table = columns("when", "who", "what", "of", "why")
     for row in page["items"]:
         about = row["about"]
         said = f"\n{about['request_class']}: {about['said']}" if about else ""
@@ -135,9 +139,7 @@ def _status(status: dict[str, Any]) -> Card:
         table.add_row("clock", f"was set forward by {ahead}; that renews no budget")
     for window in status["maintenance"]:
         down = ", ".join(window["down"]) or "everything"
-        table.add_row(
-            "maintenance", f"{down} until {when(window['until'])} UTC: {window['reason']}"
-        )
+        table.add_row("maintenance", f"{down} until {when(window['until'])}: {window['reason']}")
     table.add_row("received", f"{status['spans']} spans, {status['outcomes']} outcomes")
     table.add_row("decoded by", _DECODING[status["decoding"]])
     dropped = [f"{name} {count}" for name, count in status["dropped"].items() if count]

@@ -10,6 +10,7 @@ from typing import Final
 
 import typer
 
+from ldfi.error_words import unreadable
 from ldfi.errors import Invalid
 
 IN_FILES: Final = ("LDFI_TOKEN", "LDFI_TRACES_TOKEN")
@@ -55,7 +56,7 @@ def _in_file(what: str, path: str) -> str:
     try:
         return _some(Path(path).read_text(encoding="utf-8").strip(), f"{what} {path}")
     except (OSError, ValueError) as error:
-        raise Invalid(f"{what} cannot be read: {error}") from error
+        raise Invalid(f"{what} cannot be read: {unreadable(error)}") from error
 
 
 def _some(text: str, where: str) -> str:

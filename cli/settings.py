@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ldfi.error_words import faults, unreadable
 from ldfi.errors import Invalid
 from ldfi.experiments.domain.settings import SETTINGS
 
@@ -32,7 +33,9 @@ def pairs(given: Sequence[str] | None) -> dict[str, Any]:
     for pair in given or ():
         name, equals, text = pair.partition("=")
         if not (name and equals):
-            raise typer.BadParameter(f"{pair!r} is not NAME=VALUE", param_hint="--set")
+            raise typer.BadParameter(
+                f"must be NAME=VALUE, as in max_size=2, got {pair!r}", param_hint="--set"
+            )
         try:
             values[name] = json.loads(text)
         except (ValueError, RecursionError):
@@ -52,9 +55,12 @@ def read(file: Path | None) -> dict[str, Any]:
         text = file.read_text(encoding="utf-8")
         document = tomllib.loads(text) if file.suffix == ".toml" else load(text)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        raise typer.BadParameter(f"{file} cannot be read: {error}", param_hint="--file") from error
+        why = unreadable(error)
+        raise typer.BadParameter(f"{file} cannot be read: {why}", param_hint="--file") from error
     if not isinstance(document, dict):
-        raise typer.BadParameter(f"{file} holds no settings by name", param_hint="--file")
+        raise typer.BadParameter(
+            f"{file} must hold settings by name, as in max_size: 2", param_hint="--file"
+        )
     return document
 
 
@@ -73,15 +79,5 @@ def checked(model: type[BaseModel], document: Mapping[str, Any]) -> dict[str, An
         within = {**(asked.pop("settings", None) or {}), **beside}
         return asked | ({"settings": within} if within else {})
     except ValidationError as error:
-        faults = (f"\n  {_fault(model, item)}" for item in error.errors())
-        raise Invalid(f"these settings cannot be used:{''.join(faults)}") from error
-
-
-def _fault(model: type[BaseModel], item: Any) -> str:
-    name = "/".join(map(str, item["loc"]))
-    what = str(item["msg"]).removeprefix("Value error, ")
-    if item["type"] == "extra_forbidden":
-        known = ", ".join(model.model_fields)
-        return f"there is no setting {name!r}; there are {known}"
-    shown = "" if item["type"] in {"missing", "value_error"} else f"{item['input']!r}: "
-    return f"{name}: {shown}{what}"
+        told = "".join(f"\n  {each}" for each in faults(error, model.model_fields))
+        raise Invalid(f"these settings cannot be used:{told}") from error

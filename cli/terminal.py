@@ -16,6 +16,8 @@ from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
+from ldfi.cli.output import last_words
+
 NARROW: Final = 90
 """Columns of a terminal below which a table that does not fit becomes a card for each row: squeezed
 columns cut words every few letters."""
@@ -131,11 +133,12 @@ def columns(*names: str, whole: int = 1, cards: bool = True) -> Table:
 
 
 def show(document: Any, picture: RenderableType, *, as_json: bool) -> None:
-    """Print a document for programs, or its picture for people."""
-    if as_json:
-        typer.echo(json.dumps(document))
-    else:
-        console().print(picture, soft_wrap=isinstance(picture, str))
+    """Print a document for programs, or its picture for people: the last that a command prints."""
+    with last_words():
+        if as_json:
+            typer.echo(json.dumps(document))
+        else:
+            console().print(picture, soft_wrap=isinstance(picture, str))
 
 
 def show_page(page: dict[str, Any], picture: RenderableType, empty: str, *, as_json: bool) -> None:

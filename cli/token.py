@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -12,6 +11,7 @@ import typer
 from ldfi.cli.control import HERE, AsJson, Token, Url, connected, segment
 from ldfi.cli.ids import HELP, only
 from ldfi.cli.terminal import columns, console
+from ldfi.cli.words import when
 
 app = typer.Typer(help="Bearer tokens: make, list, revoke. Needs a token of role admin.")
 
@@ -89,4 +89,4 @@ def _seconds(text: str | None) -> int | None:
 
 
 def _date(at: float | None) -> str:
-    return "" if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
+    return "" if at is None else when(at)

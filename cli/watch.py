@@ -17,9 +17,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import typer
 from rich.console import Console
 
+from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.cli import exits
 from ldfi.cli.campaign_view import class_lines, event_line, progress, waiting_lines
 from ldfi.cli.control import segment
+from ldfi.cli.estimate import so_far
+from ldfi.cli.words import clock
 from ldfi.errors import NotFound, Unreachable
 
 if TYPE_CHECKING:
@@ -34,6 +37,9 @@ LAST_EVENTS_SECONDS: Final = 3.0
 
 LOST_SECONDS: Final = 120.0
 """How long the service may be gone until watching ends."""
+
+TELL_SECONDS: Final = 10.0
+"""Between two lines of progress where there is no screen."""
 
 LOST: Final = "Trying again, for the campaign may well go on"
 OVER: Final = frozenset({"finished", "stopped"})
@@ -77,7 +83,7 @@ def follow(
     """
     from ldfi.cli.stream import Stream
 
-    watch = _Watch(client, Followed(campaign), console)
+    watch = _Watch(client, Followed(campaign), console, _called(client, console))
     if over(campaign, campaign["run"]):
         return watch.seen
     try:
@@ -98,6 +104,16 @@ def over(campaign: dict[str, Any], run: int) -> bool:
     return campaign["state"] in OVER or campaign["run"] > run
 
 
+def _called(client: Client, console: Console) -> Called:
+    """Ask how people call requests, where people look."""
+    if not console.is_terminal:
+        return BY_THEIR_NAMES
+    try:
+        return Called(client.get("/classes/called"))
+    except NotFound:  # a service from before it could say
+        return BY_THEIR_NAMES
+
+
 @contextmanager
 def _screen(console: Console) -> Iterator[Live | None]:
     if not console.is_terminal:
@@ -114,6 +130,8 @@ class _Watch:
     client: Client
     seen: Followed
     console: Console
+    called: Called = BY_THEIR_NAMES
+    _told: tuple[float, str] = (-math.inf, "")
     _experiments: dict[str, dict[str, Any] | None] = field(default_factory=dict)
     _said: set[str] = field(default_factory=set)
     _before: set[str] = field(default_factory=set)
@@ -161,7 +179,7 @@ class _Watch:
             finding = self._get(f"/findings/{segment(event.subject)}")
             classes = {each["name"] for each in self.seen.campaign["classes"]}
             ours = finding is not None and finding["request_class"] in classes
-            return event_line(event, finding) if ours else None
+            return event_line(event, finding, self.called) if ours else None
         if kind == "experiment":
             return self._experiment_line(event, news, live=live)
         return None
@@ -173,9 +191,9 @@ class _Watch:
             return None
         if news in {"harmful", "tolerated", "inconclusive", "aborted"}:
             self.seen.ended.append(experiment)
-            return event_line(event, experiment)
+            return event_line(event, experiment, self.called)
         passing = news in {"observing", "settling"} or (live and news == "armed")
-        return None if passing else event_line(event, experiment)
+        return None if passing else event_line(event, experiment, self.called)
 
     def _get(self, path: str) -> dict[str, Any] | None:
         try:
@@ -189,8 +207,10 @@ class _Watch:
         campaign = self.client.get(f"/campaigns/{segment(self.seen.campaign['id'])}")
         self.seen.campaign = campaign
         if screen is not None:
-            screen.update(progress(campaign, self.console.height), refresh=True)
+            picture = progress(campaign, self.console.height, time.time(), self.called)
+            screen.update(picture, refresh=True)
             return
+        self._tell_progress(campaign, time.monotonic())
         lines = [*waiting_lines(campaign), *class_lines(campaign)]
         for line in lines:
             if line in self._before and line not in self._said:
@@ -198,6 +218,14 @@ class _Watch:
         self._said &= set(lines)
         self._said |= self._before & set(lines)
         self._before = set(lines)
+
+    def _tell_progress(self, campaign: dict[str, Any], now: float) -> None:
+        """Print how far it is, as a line now and then where anything has changed."""
+        at, last = self._told
+        known = f"{campaign['experiments']} {[each['open'] for each in campaign['classes']]}"
+        if campaign["classes"] and known != last and now - at >= TELL_SECONDS:
+            self._told = now, known
+            self.console.print(f"{clock(time.time())} {so_far(campaign, time.time())}")
 
     def _lost(self, patience: float, error: Unreachable) -> None:
         if time.monotonic() > patience:

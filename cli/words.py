@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from rich.text import Text
+
+from ldfi.cli.local_time import shown
 
 STYLES: Final = {
     "killed": "bold red",
@@ -34,13 +35,13 @@ BYSTANDERS_HURT: Final = "bystanders are hurt"
 
 
 def when(at: float | None) -> str:
-    """Write a moment, in UTC, as a column of that name shows it."""
-    return NOTHING if not at else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"
+    """Write a moment, by the clock that people read, and its zone."""
+    return NOTHING if not at else f"{shown(at):%Y-%m-%d %H:%M %Z}"
 
 
 def clock(at: float) -> str:
-    """Write the time of day, and that it is UTC."""
-    return f"{datetime.fromtimestamp(at, UTC):%H:%M:%S} UTC"
+    """Write the time of day, and its zone."""
+    return f"{shown(at):%H:%M:%S %Z}"
 
 
 def length(seconds: float | None) -> str:
@@ -80,8 +81,8 @@ def failures(arm: dict[str, Any], between: str = " ") -> str:
     """How many devices of an arm failed, and the interval of the rate."""
     if not arm["devices"]:
         return NOTHING
-    shown = f"{arm['failures']}/{arm['devices']}"
-    return f"{shown}{between}{interval(arm['failure_rate_interval'])}"
+    counted = f"{arm['failures']}/{arm['devices']}"
+    return f"{counted}{between}{interval(arm['failure_rate_interval'])}"
 
 
 def styled(word: str | None) -> Text:

@@ -25,6 +25,7 @@ from pydantic import (
     model_validator,
 )
 
+from ldfi.error_words import fault, unreadable
 from ldfi.errors import InvalidScenario
 from ldfi.fit.protocol.faults import Fault
 from ldfi.fit.protocol.features import MAX_QUERY_LENGTH
@@ -269,7 +270,7 @@ def read(path: Path) -> Scenario:
     try:
         document = load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InvalidScenario(f"{path} cannot be read: {error}") from error
+        raise InvalidScenario(f"{path} cannot be read: {unreadable(error)}") from error
     return of_document(document, str(path))
 
 
@@ -284,7 +285,7 @@ def of_document(document: object, name: str = "the scenario") -> Scenario:
         return Scenario.model_validate(document)
     except ValidationError as error:
         raise InvalidScenario(
-            "\n".join(f"{name}, {_place(item['loc'])}: {item['msg']}" for item in error.errors())
+            "\n".join(f"{name}, {_place(i['loc'])}: {fault(i)}" for i in error.errors())
         ) from None
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final, TypeGuard
 
 import yaml
 
+from ldfi.error_words import unreadable
 from ldfi.errors import InvalidReplay
 from ldfi.scenarios.document import load
 from ldfi.scenarios.replay import ANYTHING, Assertion, Exemplar
@@ -62,7 +63,7 @@ def assertion_for(file: Path, path: str) -> Assertion:
     try:
         document = load(file.read_text(encoding="utf-8"))  # JSON is YAML
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InvalidReplay(f"{file} cannot be read: {error}") from error
+        raise InvalidReplay(f"{file} cannot be read: {unreadable(error)}") from error
     if not is_experiment(document):
         raise InvalidReplay(f"{file} is no Chaos Toolkit experiment with a {HYPOTHESIS}")
     found = steady_state(document, str(file))

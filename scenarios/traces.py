@@ -18,6 +18,7 @@ from typing import Final, Protocol
 
 import httpx
 
+from ldfi.error_words import unanswered
 from ldfi.errors import InvalidScenario, Unreachable
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.lineage import learn_in_full
@@ -71,7 +72,7 @@ class Service:
             try:
                 answer = await client.get(f"{self._url}/{trace_id}", headers=self._headers)
             except httpx.HTTPError as error:
-                raise Unreachable(f"{self.name} does not answer: {error}") from error
+                raise Unreachable(f"{self.name} does not answer: {unanswered(error)}") from error
         if answer.status_code == 404:
             return None
         if answer.is_error:
@@ -101,7 +102,7 @@ class Jaeger:
                 answer.raise_for_status()
                 traces = answer.json()["data"]
             except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
-                raise Unreachable(f"{self.name} gives no trace: {error}") from error
+                raise Unreachable(f"{self.name} gives no trace: {unanswered(error)}") from error
         return [span for trace in traces or () for span in read_trace(trace).spans]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request, Response
 
 from ldfi.dashboards.experiment_rows import KINDS
-from ldfi.dashboards.now import strip, windows
+from ldfi.dashboards.now import strip
 from ldfi.dashboards.now.day_kept import day_kept
 from ldfi.dashboards.now.now_story import ACTS, now_story
 from ldfi.dashboards.render import rendered, viewers_zone
@@ -17,6 +17,7 @@ from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.api.views import ExperimentView
+from ldfi.experiments.domain.campaign import windows
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import arming, switches
 from ldfi.experiments.telemetry import clock

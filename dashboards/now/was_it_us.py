@@ -12,9 +12,7 @@ from fastapi.responses import RedirectResponse
 from sqlalchemy.orm import Session
 
 from ldfi.dashboards.links import to_was_it_us
-from ldfi.dashboards.now import windows
 from ldfi.dashboards.now.now_story import told
-from ldfi.dashboards.now.windows import Window
 from ldfi.dashboards.render import rendered, viewers_zone
 from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.worst import callees
@@ -24,7 +22,9 @@ from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import LINE
 from ldfi.experiments.api.pagination import Cursor
 from ldfi.experiments.api.service import Db, Running
+from ldfi.experiments.domain.campaign import windows
 from ldfi.experiments.domain.campaign.local_time import zone as zone_of
+from ldfi.experiments.domain.campaign.windows import Window
 from ldfi.experiments.domain.judging.injected import Exposure
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import injected as stored

@@ -17,6 +17,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ldfi.error_words import fault, items, place
 from ldfi.errors import (
     CannotDecide,
     Conflict,
@@ -194,9 +195,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def on_invalid(_request: Request, error: RequestValidationError) -> Response:
-        places = [
-            {"at": "/".join(map(str, item["loc"])), "what": item["msg"]} for item in error.errors()
-        ]
+        places = [{"at": place(item["loc"]), "what": fault(item)} for item in items(error)]
         return _answer("invalid", "the request does not fit the API", errors=places)
 
     @app.exception_handler(HTTPException)

@@ -33,6 +33,7 @@ from sqlalchemy.exc import ArgumentError
 
 from ldfi.analysis.repairs.called import Called
 from ldfi.analysis.repairs.owners import Owners
+from ldfi.error_words import fault, value
 from ldfi.errors import InvalidConfig, InvalidGuardrail
 from ldfi.experiments.cluster.examples import ADVICE, is_example
 from ldfi.experiments.cluster.tokens import Tokens
@@ -600,12 +601,13 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 def _fault(item: Any) -> str:
     """Say in one sentence what is wrong; the value is shown where it is no secret."""
-    what = str(item["msg"]).removeprefix("Value error, ")
     if not item["loc"]:
-        return what
+        return fault(item, Config.model_fields, shows=False)
     name = str(item["loc"][0])
-    shown = "" if name not in Config.model_fields or is_secret(name) else f"{item['input']!r}: "
-    return f"{name}: {shown}{what}"
+    shows = name in Config.model_fields and not is_secret(name)
+    said = fault(item, Config.model_fields, shows=shows)
+    of_ours = shows and item["type"] in {"value_error", "assertion_error"}
+    return f"{name}: {said}" + (f", got {value(item['input'])}" if of_ours else "")
 
 
 def table() -> str:

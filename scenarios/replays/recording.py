@@ -18,6 +18,7 @@ from urllib.parse import quote, urlencode
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
+from ldfi.error_words import faults, unreadable
 from ldfi.errors import InvalidReplay
 from ldfi.fit.protocol.features import request_features
 from ldfi.scenarios.assertion import Expected
@@ -117,7 +118,7 @@ def read_recording(file: Path) -> Recording:
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidReplay(f"{file} cannot be read: {error}") from error
+        raise InvalidReplay(f"{file} cannot be read: {unreadable(error)}") from error
     head, requests = RecordingHead(), []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -125,9 +126,7 @@ def read_recording(file: Path) -> Recording:
         try:
             found = _LINE.validate_json(line)
         except ValidationError as error:
-            told = "; ".join(
-                f"{e['loc'][-1] if e['loc'] else ''}: {e['msg']}" for e in error.errors()[:3]
-            )
+            told = "; ".join(list(faults(error))[:3])
             raise InvalidReplay(f"{file}, line {number}: {told}") from error
         if isinstance(found, RecordingHead):
             head = found

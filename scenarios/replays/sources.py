@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from ldfi.error_words import unreadable
 from ldfi.errors import InvalidReplay, InvalidScenario
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.readers.files import read_file
@@ -61,7 +62,7 @@ def record(
     try:
         found = list(_READ[kind](file))
     except _UNREADABLE as error:
-        raise InvalidReplay(f"{file} is no {kind} that can be read: {error}") from error
+        raise InvalidReplay(f"{file} is no {kind} that can be read: {unreadable(error)}") from error
     counts: Counter[str] = Counter()
     requests: dict[str, RecordedRequest] = {}
     unread = 0
@@ -89,7 +90,7 @@ def kind_of(file: Path) -> SourceKind:
         with file.open("rb") as opened:
             start = opened.read(2_000).lstrip()
     except OSError as error:
-        raise InvalidReplay(f"{file} cannot be read: {error}") from error
+        raise InvalidReplay(f"{file} cannot be read: {unreadable(error)}") from error
     if file.suffix.lower() == ".har" or (start[:1] == b"{" and b'"log"' in start[:200]):
         return "har"
     if start[:2] == b"\x1f\x8b" or any(

@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 import pytest
 import yaml
 
-from ldfi.dashboards.now.windows import window_of
 from ldfi.experiments.api.metrics import METRICS
+from ldfi.experiments.domain.campaign.windows import window_of
 from tests.deploy.grafana.scraped import Prometheus, scraped
 from tests.deploy.programs import DEPLOY
 

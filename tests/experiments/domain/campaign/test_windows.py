@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.dashboards.now.windows import window_of, written
+from ldfi.experiments.domain.campaign.windows import window_of, written
 
 BERLIN, UTC = ZoneInfo("Europe/Berlin"), ZoneInfo("UTC")
 

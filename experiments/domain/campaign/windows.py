@@ -36,7 +36,7 @@ def written(at: float, tz: ZoneInfo | str) -> str:
     return f"{shown:%Y-%m-%d %H:%M:%S}" if int(at) % 60 else f"{shown:%Y-%m-%d %H:%M}"
 
 
-def window_of(since: str, until: str, tz: ZoneInfo, now: float, last: float) -> Window:
+def window_of(since: str, until: str, tz: tzinfo, now: float, last: float) -> Window:
     """Read a window; what is left out is the time until ``now``, and ``last`` seconds before.
 
     A time without a day is the newest such that is over: by ``now``, or for ``since`` by ``until``.
@@ -49,7 +49,7 @@ def window_of(since: str, until: str, tz: ZoneInfo, now: float, last: float) -> 
     return Window(begin, end)
 
 
-def _read(text: str, tz: ZoneInfo, before: float, fold: int) -> float:
+def _read(text: str, tz: tzinfo, before: float, fold: int) -> float:
     """Read one time. Where the clock is put back and an hour comes twice, ``fold`` says which: a
     window is rather too long than too short."""
     found = _WRITTEN.fullmatch(text.strip())
@@ -79,7 +79,7 @@ def _newest(clock: str, tz: tzinfo, before: float, fold: int) -> float:
     raise ValueError(clock)
 
 
-def _clock(name: str, tz: ZoneInfo) -> tzinfo:
+def _clock(name: str, tz: tzinfo) -> tzinfo:
     if not name:
         return tz
     if _OFFSET.fullmatch(name):
