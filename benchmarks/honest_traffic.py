@@ -160,11 +160,13 @@ class Scene:
 
 @dataclass(kw_only=True)
 class Told:
-    """What a campaign came to. ``false``: findings that are; ``devices``: that were treated."""
+    """What a campaign came to. ``false``: findings that are; ``left``: points that it names
+    as out of reach, where nothing else is open; ``devices``: that were treated."""
 
     found: bool
     false: list[str]
     complete: bool
+    left: list[str]
     devices: int
     experiments: int
     seconds: float
@@ -283,6 +285,7 @@ class Town:
             found=bool(planted) and planted in points.values(),
             false=[name for name, of in points.items() if not planted or not planted <= of],
             complete=kind == "complete" and not campaign.live(),
+            left=_left(campaign),
             devices=sum(row.members_charged for row in rows),
             experiments=len(rows),
             seconds=round(self.now - began, 1),
@@ -292,6 +295,13 @@ class Town:
                 f"found {list(points)}, waits for {campaign.waiting}",
             ],
         )
+
+
+def _left(campaign: Campaign) -> list[str]:
+    left = campaign.ending.left if campaign.ending else ()
+    if any(each.why or each.silent or each.unseen for each in left):
+        return []
+    return sorted(point for each in left for point in each.unreached)
 
 
 def _due(where: list[Any], until: float) -> list[Any]:

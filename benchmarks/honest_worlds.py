@@ -453,4 +453,6 @@ def drawn(name: str, rng: random.Random) -> Scene:
 
 
 HARMLESS: Final = ", harmless"
+OUT_OF_REACH: Final = frozenset({"after the answer", "after the answer" + HARMLESS})
+"""Worlds in which nothing can be injected where it hurts, so that nobody can tell them apart."""
 NAMES: Final = (*TROUBLED, *(n + h for n in DECEPTIVE for h in ("", HARMLESS)), *PLAIN)

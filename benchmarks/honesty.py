@@ -7,7 +7,7 @@ scheduler and store with its ticks, leases and delays; the clock alone is simula
 - Where nothing hurts whatever is confirmed is a **false finding**.
 - Where a fault hurts in a way that is easily missed, a campaign that ends *complete* without it has
   a **false certificate**. So that nobody is right by never being complete, the same worlds without
-  any harm stand beside them.
+  any harm stand beside them. Where no fault can reach what hurts, both have to name it.
 - Where a fault hurts openly it has to be **found**, with no more devices than before (``BEFORE``).
 
 Worlds are drawn anew in every run. ``--keep`` adds a line for each campaign to a file and counts
@@ -34,7 +34,15 @@ from statistics import mean
 from typing import Any, Final
 
 from benchmarks.honest_traffic import Told, run
-from benchmarks.honest_worlds import DECEPTIVE, NAMES, PLAIN, TROUBLED, drawn
+from benchmarks.honest_worlds import (
+    DECEPTIVE,
+    FAULT,
+    NAMES,
+    OUT_OF_REACH,
+    PLAIN,
+    TROUBLED,
+    drawn,
+)
 from benchmarks.outcome import Row, Target, at_least, at_most, say
 from benchmarks.pieces import carried_out
 
@@ -175,8 +183,11 @@ def targets_of(all_ended: Sequence[Ended]) -> dict[str, Target]:
         if _hurts(world):
             false = _false_certificates(those) / len(those)
             targets[f"false certificates: {world}"] = at_most(false, 0.01)
-        elif world not in TROUBLED:
+        elif world not in TROUBLED and world not in OUT_OF_REACH:
             targets[f"complete: {world}"] = at_least(complete, 0.8)
+        if world in OUT_OF_REACH:
+            named = sum(each.left == [FAULT] for each in those) / len(those)
+            targets[f"only the fault is left out, by name: {world}"] = at_least(named, 0.8)
         found = [each.devices for each in those if each.found]
         if world in PLAIN:
             targets[f"found: {world}"] = at_least(len(found) / len(those), 0.95)

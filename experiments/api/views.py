@@ -79,7 +79,7 @@ class LeftOpenView(View):
     out_of_bounds: dict[str, str] = Field(
         default={},
         description="Points and faults at which nothing can be tried, and why: no injector, no "
-        "timeout to wait for, or none of the kinds asked for.",
+        "timeout to wait for, a call that begins after the answer, or none of the kinds asked for.",
     )
     words: str = Field(description="The same, for people.")
 

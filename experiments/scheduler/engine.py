@@ -362,7 +362,8 @@ class Engine:
             what = request or (span.operation if span.parent_id is None else None)
             known = self.catalogue.class_of(what.features, what.service) if what else None
             if known is not None:
-                name = f"{span.operation.service}: {span.operation.name}"
+                late = span.operation
+                name = late.point or f"{late.service}: {late.name}"
                 known.traffic.set_aside("late", [name])
 
     def _route(

@@ -13,7 +13,16 @@ import pytest
 
 from benchmarks import honesty
 from benchmarks.honest_traffic import Device, Request, Scene
-from benchmarks.honest_worlds import DECEPTIVE, FAULT, HARMLESS, NAMES, PLAIN, TROUBLED, drawn
+from benchmarks.honest_worlds import (
+    DECEPTIVE,
+    FAULT,
+    HARMLESS,
+    NAMES,
+    OUT_OF_REACH,
+    PLAIN,
+    TROUBLED,
+    drawn,
+)
 from benchmarks.honesty import Ended, ended, interval, targets_of, told, upper
 from ldfi.fit.protocol.faults import Fault
 from ldfi.fit.protocol.predicate import Predicate
@@ -66,6 +75,7 @@ def test_a_fault_hurts_where_it_is_planted_and_nowhere_else(name: str) -> None:
 
 def told_of(world: str, **more: Any) -> Ended:
     given = {"found": world in {*DECEPTIVE, *PLAIN}, "false": [], "complete": True, **more}
+    given = {"left": [FAULT] if world in OUT_OF_REACH else [], **given}
     known = {"seed": 1, "commit": "c", "digest": "d", "experiments": 4, "seconds": 9.0, "cpu": 1.0}
     return Ended(world=world, **{"devices": 100, "story": [], **known, **given})
 
@@ -80,7 +90,10 @@ def test_whatever_is_wrong_misses_its_target() -> None:
     assert missed() == set()
     assert {f"false findings: {world}" for world in TROUBLED} <= missed(false=["a"])
     assert {f"false certificates: {world}" for world in (*DECEPTIVE, *PLAIN)} <= missed(found=False)
-    assert {f"complete: {world}{HARMLESS}" for world in DECEPTIVE} <= missed(complete=False)
+    harmless = {world + HARMLESS for world in DECEPTIVE} - OUT_OF_REACH
+    assert {f"complete: {world}" for world in harmless} <= missed(complete=False)
+    out_of_reach = {f"only the fault is left out, by name: {world}" for world in OUT_OF_REACH}
+    assert out_of_reach <= missed(left=["another"])
     assert {f"devices, times as many as before: {world}" for world in honesty.BEFORE} <= missed(
         devices=1_000
     )

@@ -48,6 +48,9 @@ class ClassContext:
     taken_in: frozenset[str]
     """Points whose calls run in traces of their own, which a person has said to be of these
     requests: they are relied on, as far as anybody knows, and nothing can be injected there."""
+    after_answer: frozenset[str]
+    """Points that requests reach only where nobody waits for them any more. What fails there may
+    hurt the device later, and nothing can be injected there."""
     topology: Topology = field(compare=False)
     traces: tuple[str, ...] = field(compare=False)
     """An example of each of the supports."""
@@ -65,7 +68,9 @@ def surroundings(
     frequent = tuple(traffic.frequent())
     seen = {f.partition("@")[2] for relied_on, _, _ in frequent for f in relied_on}
     taken_in = traffic.taken_in - seen
-    more = frozenset(f"{kind}@{point}" for kind in ("error", "delay") for point in taken_in)
+    after_answer = traffic.after_answer() - seen - taken_in
+    beyond = taken_in | after_answer
+    more = frozenset(f"{kind}@{point}" for kind in ("error", "delay") for point in beyond)
     frequent = tuple((relied_on | more, failed, trace) for relied_on, failed, trace in frequent)
     faults = {fault for relied_on, _, _ in frequent for fault in relied_on}
     implications: set[tuple[str, str]] = set()
@@ -83,11 +88,12 @@ def surroundings(
         proxied=_proxied(frequent, settings.proxied),
         shown=tuple(sorted(shown(failures for _, failures, _ in frequent).items())),
         limited=(
-            *injectors.limits(points - taken_in),
-            *((point, frozenset[str](), "") for point in sorted(taken_in)),
+            *injectors.limits(points - beyond),
+            *((point, frozenset[str](), "") for point in sorted(beyond)),
         ),
         known_as=(id(topology), topology.changes),
         taken_in=taken_in,
+        after_answer=after_answer,
         topology=topology,
         traces=tuple(trace_id for _, _, trace_id in frequent),
     )

@@ -209,6 +209,8 @@ def left_open(exploration: Exploration, trials: Trials) -> LeftOpen | None:
         found.explored()
     fold = exploration.knowledge.fold
     beyond, told = fold.out_of_bounds(), fold.unreached()
+    if exploration.only:
+        beyond, told = (_asked(each, exploration) for each in (beyond, told))
     late = {each for each, text in beyond.items() if text == NO_TIMEOUT}
     silent = tuple(
         each for each in trials.silent(name) if late.isdisjoint({each, each.partition("@")[2]})
@@ -228,6 +230,15 @@ def left_open(exploration: Exploration, trials: Trials) -> LeftOpen | None:
         out_of_bounds=beyond,
         unseen=unseen,
     )
+
+
+def _asked(told: Mapping[str, str], exploration: Exploration) -> dict[str, str]:
+    """Return what is said of points and faults that somebody asked for."""
+    fold = exploration.knowledge.fold
+    faults = frozenset[str]().union(*exploration.only)
+    faults = faults.union(*(fold.errors(each) for each in faults & fold.domains.keys()))
+    asked = faults | {fault.partition("@")[2] for fault in faults}
+    return {each: text for each, text in told.items() if each in asked}
 
 
 def _unseen(exploration: Exploration) -> str:

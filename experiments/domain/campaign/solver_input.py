@@ -17,7 +17,12 @@ from ldfi.experiments.domain.campaign.kinds import Kinds
 from ldfi.experiments.domain.campaign.result import INTERFERENCES, ExperimentResult, Hypothesis
 from ldfi.experiments.domain.campaign.unproven import Unproven, token
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.domain.traffic.injectors import NO_CONTEXT, lacking, to_install
+from ldfi.experiments.domain.traffic.injectors import (
+    AFTER_ANSWER,
+    NO_CONTEXT,
+    lacking,
+    to_install,
+)
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.fit.protocol.context import room
 from ldfi.fit.protocol.faults import DOWN
@@ -29,6 +34,7 @@ SPELT_OUT = 4
 
 NO_INJECTOR = "no injector"
 NO_TIMEOUT = "no timeout to wait for"
+AFTER = "begins after the answer, where no fault reaches it, and may hurt the device later"
 NO_SUCH_KIND = "none of the kinds asked for is possible"
 """Why a point or a fault is out of bounds."""
 
@@ -146,7 +152,7 @@ class SolverInput:
 
     def out_of_bounds(self) -> dict[str, str]:
         """Say why each point and fault that nothing can be tried at is not: no injector, no timeout
-        to wait for, or none of the kinds that are asked for."""
+        to wait for, it begins after the answer, or none of the kinds that are asked for."""
         told: dict[str, str] = {}
         for point in sorted(self.around.points):
             faults = self.kinds.at(point)
@@ -168,11 +174,15 @@ class SolverInput:
         point = fault.partition("@")[2]
         if point in self.around.taken_in:
             return NO_CONTEXT
+        if point in self.around.after_answer:
+            return AFTER_ANSWER
         if why == NO_TIMEOUT:
             return f"a timeout in {point.partition('>')[0]}: nothing ends its waiting there in time"
         return to_install(point, why)
 
     def _why(self, named: str, fault: str) -> str:
+        if fault.partition("@")[2] in self.around.after_answer:
+            return AFTER
         why = self._unreached.get(named, self._unreached[fault])
         return why if why == NO_TIMEOUT else f"no injector: {why}" if why else NO_INJECTOR
 

@@ -21,6 +21,7 @@ from ldfi.experiments.domain.traffic.reporting import Reporting
 from ldfi.experiments.domain.traffic.returns import Returns
 from ldfi.experiments.domain.traffic.suspected import Suspected
 from ldfi.experiments.domain.traffic.topology import Topology
+from ldfi.fit.protocol.points import Point
 from ldfi.lineage.blame import FailureRecord
 from ldfi.lineage.classes import CONSISTENT
 from ldfi.lineage.evidence import in_order
@@ -317,6 +318,21 @@ class Traffic:
             if not (why == "detached" and name in waited)
             and not (why == "unseen" and count < FREQUENT * self.good)
         }
+
+    def after_answer(self) -> Faults:
+        """Return the points that requests reach only where nobody waits for them any more: in work
+        that begins when they are answered, or that outlasts them.
+
+        Calls that began after their trace was judged are among them.
+        """
+        waited = self.reached().keys()
+        return frozenset(
+            name
+            for (why, name), count in self._aside.items()
+            if (why == "detached" or (why == "late" and Point.parse(name).caller != "unknown"))
+            and count >= FREQUENT * self.good
+            and name not in waited
+        )
 
     def set_aside(self, why: Aside, names: Iterable[str], count: int = 1) -> None:
         """Note what happened in requests and could not be looked at."""

@@ -54,6 +54,12 @@ NO_CONTEXT: Final = (
 )
 """What has to be installed for a call that has no context."""
 
+AFTER_ANSWER: Final = (
+    "nothing: a fault ends with its request, and this call begins when that is answered or goes on"
+    " beside it. Have the request wait for it, or leave it out on purpose: protected_points"
+)
+"""What has to be installed for a call that begins after the answer."""
+
 _Key = TypeVar("_Key")
 
 EVERY_KIND: Final = frozenset({"*"})
