@@ -49,7 +49,7 @@ def test_each_promise_of_safety_names_a_test_that_exists() -> None:
 
 
 def test_its_figures_are_those_of_the_code() -> None:
-    assert f"δ of the treated devices ({Settings().delta:.0%} by default)" in TEXT
+    assert f"δ of the treated devices ({Settings().delta * 100:g} % by default)" in TEXT
 
 
 def test_links_lead_to_sections_that_exist() -> None:
