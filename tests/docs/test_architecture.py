@@ -1,5 +1,5 @@
-"""The front door is true: files that are named exist, the picture is what is enforced, and what the
-README shows of a sample is what the command says."""
+"""The README and the architecture are true: files that are named exist, the picture is what is
+enforced, and what the tutorial shows of a sample is what the command says."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tests.examples.loading import loaded
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
+TUTORIAL = ROOT / "docs" / "tutorial.md"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 WALKS = ("A span", "A hypothesis", "A device report")
 MOST_FILES = 12
@@ -84,7 +85,7 @@ def test_what_may_be_imported_stands_below_what_imports_it() -> None:
 
 
 @pytest.mark.long
-def test_what_the_readme_shows_of_the_sample_is_what_the_command_says() -> None:
+def test_what_the_tutorial_shows_of_the_sample_is_what_the_command_says() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "ldfi.cli", "analyze", "examples/traces"],
         cwd=ROOT,
@@ -94,4 +95,4 @@ def test_what_the_readme_shows_of_the_sample_is_what_the_command_says() -> None:
         check=True,
     )
     said = "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
-    assert f"```text\n{said}\n```" in README.read_text(encoding="utf-8")
+    assert f"```text\n{said}\n```" in TUTORIAL.read_text(encoding="utf-8")

@@ -1,17 +1,15 @@
-"""What people are told to type: the README's commands are run, or get as far as asking a service,
-every `ldfi` is read by the command line's own parser, every `make` has its target.
+"""What people are told to type: every `ldfi` is read by the command line's own parser, every `make`
+has its target.
 
-(That commands and options exist is held by ``test_site``; the tutorial and the ten minutes are
-typed from beginning to end by tests of their own.)
+(That commands and options exist is held by ``test_site``; the README, the tutorial and the ten
+minutes are typed from beginning to end by tests of their own.)
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
-import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,14 +40,8 @@ MADE: Final = re.compile(r"^make ([a-z][^#\n]*)|`make ([a-z][^`]*)`", re.M)
 EXTRA: Final = re.compile(r"ldfi\[([a-z,-]+)\]")
 FENCED: Final = re.compile(r"^ *```.*?^ *```", re.M | re.S)
 MENTIONED: Final = re.compile(r"`ldfi ([a-z][^`]*)`")
-ALONE: Final = {"analyze"}
-"""Commands that need no service."""
-
 MISUSE: Final = typer.BadParameter.__mro__[1]
 """What the parser raises for all that it cannot take: a usage error of Click's."""
-
-NOBODY: Final = "http://127.0.0.1:9"
-"""Where no service answers, ever: the port is kept for what discards."""
 
 
 def parsed(words: Sequence[str]) -> None:
@@ -112,30 +104,6 @@ def test_what_is_mentioned_between_the_lines_exists(page: Path) -> None:
         if not whole_group:
             wrong.append(unknown_in(typed))
     assert [said for said in wrong if said] == []
-
-
-def run(words: Sequence[str], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("LDFI_")}
-    return subprocess.run(
-        [sys.executable, "-m", "ldfi.cli", *words],
-        cwd=folder,
-        env={**ours, "COLUMNS": "100", "NO_PROXY": "127.0.0.1", **more},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-@pytest.mark.long
-def test_the_readme_is_typed() -> None:
-    """What needs no service does what it says; all else gets as far as asking one."""
-    typed = [words for words in commands(README) if "--" not in words]
-    assert any(words[0] in ALONE for words in typed)
-    assert len(typed) > 5
-    for words in typed:
-        done = run(words, ROOT, LDFI_URL=NOBODY, LDFI_TOKEN="somebody's")
-        wanted = exits.FINE if words[0] in ALONE else exits.UNREACHABLE
-        assert done.returncode == wanted, (words, done.stdout, done.stderr)
 
 
 @pytest.mark.parametrize("page", EVERY, ids=lambda page: str(page.relative_to(ROOT)))
