@@ -16,7 +16,7 @@ from ldfi.lineage.unseen import Unseen
 
 
 def loose_calls(sightings: Sightings) -> Iterator[str]:
-    """Say which calls these are, and what share of all calls there."""
+    """Return which calls these are, and what share of all calls there."""
     figures = sightings.figures()
     yield from map(_said, (each for each in figures.proposals() if each.why == "loose"))
     for service in sorted(sightings.serving):

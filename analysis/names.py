@@ -81,7 +81,7 @@ class Names:
 
 
 def means(told: str, service: str) -> bool:
-    """Tell whether a name somebody wrote down may be that of a service, or its beginning."""
+    """Return whether a name somebody wrote down may be that of a service, or its beginning."""
     return service == told or service.startswith(tuple(told + mark for mark in _SEPARATORS))
 
 

@@ -29,7 +29,7 @@ def at_the_edge(asked: Asked) -> Features:
 
 
 def entry(asked: Asked, *, failed: bool = False, **marks: str) -> Operation:
-    """Say what the root span of a request says. ``marks``: what an edge wrote on it."""
+    """Return what the root span of a request says. ``marks``: what an edge wrote on it."""
     said = {"http.request.method": asked.method, "url.path": asked.path, **asked.span}
     if asked.query:
         said["url.query"] = asked.query

@@ -63,7 +63,7 @@ class Cell:
     """One kind of pair of versions that is compared many times."""
 
     name: str
-    weather: str
+    noise: str
     change: str = "the same"
     in_turns: bool = True
     target: bool = True
@@ -88,7 +88,7 @@ def measured(rng: random.Random, cell: Cell, *, new: bool, load: list[float]) ->
     names = list(CLASSES)
     drawn = rng.choices(names, [CLASSES[name][0] for name in names], k=REQUESTS)
     made = {name: Series(name) for name in names}
-    stops = _pauses(rng) if cell.weather == "pauses" else []
+    stops = _pauses(rng) if cell.noise == "pauses" else []
     due_at = arrivals(stretches(RateProfile.CONSTANT, REQUESTS / SECONDS, SECONDS))
     for due, name in zip(due_at, drawn, strict=True):
         _share, median, sigma = CLASSES[name]
@@ -98,7 +98,7 @@ def measured(rng: random.Random, cell: Cell, *, new: bool, load: list[float]) ->
             stops.pop(0)
         if stops and stops[0][0] <= due:
             seconds += stops[0][1] - due
-        failed = cell.weather == "drift" and rng.random() < 0.01
+        failed = cell.noise == "drift" and rng.random() < 0.01
         made[name].take(due, seconds, "status-500" if failed else None)
     return made
 
@@ -121,9 +121,9 @@ def _pauses(rng: random.Random) -> list[tuple[float, float]]:
     return stops
 
 
-def _load(rng: random.Random, weather: str) -> list[float]:
+def _load(rng: random.Random, noise: str) -> list[float]:
     """Draw what slows both versions in each second, as a logarithm."""
-    match weather:
+    match noise:
         case "together":
             level, made = 0.0, []
             for _ in range(int(SECONDS) + 1):
@@ -140,7 +140,7 @@ def chunk(cell: Cell, seed: int) -> Counter[str]:
     rng = random.Random(f"{cell} {seed}")
     found = Counter(pairs=CHUNK)
     for _ in range(CHUNK):
-        load = _load(rng, cell.weather)
+        load = _load(rng, cell.noise)
         old = measured(rng, cell, new=False, load=load)
         new = measured(rng, cell, new=True, load=load)
         classes = compared(old, new, in_turns=cell.in_turns)
@@ -174,7 +174,7 @@ def report(
         totals[cell] += found
         so_far = totals[cell]
         said = f"{so_far['claimed']} claimed, {so_far['worse']} worse of {so_far['pairs']}"
-        print(f"{cell.name}, {cell.weather}: {said}", file=sys.stderr)
+        print(f"{cell.name}, {cell.noise}: {said}", file=sys.stderr)
     return _table(totals)
 
 
@@ -188,14 +188,14 @@ def _table(totals: Mapping[Cell, Counter[str]]) -> tuple[list[Row], dict[str, Ta
         rows.append(
             {
                 "pair": cell.name,
-                "weather": cell.weather,
+                "weather": cell.noise,
                 "runs": found["pairs"],
                 "difference claimed": claimed,
                 "worse": worse,
                 "same": same,
             }
         )
-        name = f"{cell.name}, {cell.weather}"
+        name = f"{cell.name}, {cell.noise}"
         if cell.change == "the same":
             targets[f"{name}: claimed"] = at_most(claimed, 0.05)
         elif cell.target:
@@ -217,7 +217,7 @@ def main() -> int:
     rows, targets = report(
         given.runs,
         given.told,
-        lambda cell: given.only in f"{cell.name}, {cell.weather}",
+        lambda cell: given.only in f"{cell.name}, {cell.noise}",
         given.keep,
     )
     return 0 if say({"comparisons": rows}, targets, as_json=given.json) else 1

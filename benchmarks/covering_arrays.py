@@ -110,7 +110,7 @@ def _without_needless(rows: list[Row], columns: int, values: int) -> list[Row]:
 
 
 def covers(rows: list[Row], columns: int, values: int) -> bool:
-    """Tell whether every two columns show every pair of values."""
+    """Return whether every two columns show every pair of values."""
     shown = [0] * (columns * values)
     for row in rows:
         mask = sum(1 << (column * values + value) for column, value in enumerate(row))

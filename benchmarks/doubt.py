@@ -98,10 +98,10 @@ class World:
 class Believing(Exploration):
     """An exploration that doubts nothing but harm: what was survived once is survived."""
 
-    def _judge(self, lesson: ExperimentResult) -> None:
-        if lesson.succeeded:
-            self._survived[lesson.injected] += 1
-        super()._judge(lesson)
+    def _judge(self, result: ExperimentResult) -> None:
+        if result.succeeded:
+            self._survived[result.injected] += 1
+        super()._judge(result)
 
     def _repetition(self, *, outdated: bool = False) -> Plan | None:
         del outdated
@@ -142,18 +142,18 @@ class Lab:
             if plan is None:
                 self.tried.append(tried)
                 return
-            for change in exploration.learn(self._lesson(plan)):
+            for change in exploration.learn(self._result_of(plan)):
                 self.findings[change.faults] = next_state(
                     self.findings.get(change.faults), change.state
                 )
         raise AssertionError(f"no end after {MOST} experiments")
 
     def false(self, certificate: dict[str, object]) -> bool:
-        """Say whether what the certificate finds is not what there is."""
+        """Return whether what the certificate finds is not what there is."""
         found: Iterable[list[str]] = certificate["findings"]  # type: ignore[assignment]
         return frozenset(map(frozenset, found)) != self.world.truth
 
-    def _lesson(self, plan: Plan) -> ExperimentResult:
+    def _result_of(self, plan: Plan) -> ExperimentResult:
         faults = frozenset(map(str, self.exploration.knowledge.expand(plan.hypothesis)))
         lineage, good = self._served(faults)
         if not good and self.rng.random() < self.wrong.tolerated:
@@ -215,7 +215,7 @@ def ended(world: World, wrong: Wrong, seed: int, *, doubting: bool) -> Ended:
         certificate = knowledge.certificate()["certificate"]
         unsettled = bool(certificate["doubt"]["unsettled"])
     else:
-        certificate, unsettled = knowledge.fold.explorer.certificate().data, False
+        certificate, unsettled = knowledge.solver_input.explorer.certificate().data, False
     complete = bool(certificate["open_complete"]) and not certificate["open"]
     return Ended(complete, complete and lab.false(certificate), unsettled, tuple(lab.tried))
 

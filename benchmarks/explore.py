@@ -60,7 +60,7 @@ def summary(cell: Cell, campaigns: list[Campaign]) -> dict[str, object]:
 
 
 def cells() -> Iterator[Cell]:
-    """Say what the rows of the table are made of."""
+    """Return what the rows of the table are made of."""
     for max_size in (2, 3):
         yield Cell("union with blame", "union", max_size, blame=True)
         yield Cell("union", "union", max_size)
@@ -96,7 +96,7 @@ def main() -> int:
 
 
 def targets(table: list[dict[str, Any]]) -> dict[str, Target]:
-    """Say what the table has to show."""
+    """Return what the table has to show."""
     held = {"union", "union with blame", "union with blame, after nature"}
     wanted = {
         f"{row['strategy']}, size {row['max_size']}": row

@@ -25,7 +25,7 @@ class Point:
 
 
 def cells(*, blame: bool) -> list[Cell]:
-    """Say what is explored for one curve: the same trees under each cap."""
+    """Return what is explored for one curve: the same trees under each cap."""
     return [Cell(f"cap {cap}", "union", 2, blame=blame, cap=cap) for cap in CAPS]
 
 

@@ -72,7 +72,7 @@ class Weight:
     sizes: float
 
     def less(self, other: Weight) -> Weight:
-        """Give what is left without the other."""
+        """Return what is left without the other."""
         return Weight(self.disk - other.disk, self.sizes - other.sizes)
 
 
@@ -97,11 +97,11 @@ class Environment:
 
     @property
     def added(self) -> Weight:
-        """What has been added since."""
+        """Return what has been added since."""
         return weight(self.packages).less(self.before)
 
     def program(self, name: str) -> str:
-        """Give the path of one of its programs."""
+        """Return the path of one of its programs."""
         return str(self.folder / "bin" / name)
 
     def install(self, requirement: str) -> None:
@@ -192,11 +192,11 @@ class Helps:
 
     @property
     def of_bare_command(self) -> float:
-        """What a command's help costs in the bare program."""
+        """Return the cost of a command's help in the bare program."""
         return median(each for words, all_ in self.bare.items() if words for each in all_)
 
     def ratio(self, words: Words) -> float:
-        """Say what a help of ours costs, as a multiple of the bare program's."""
+        """Return what a help of ours costs, as a multiple of the bare program's."""
         there = self.of_bare_command if words else median(self.bare[()])
         return median(self.ours[words]) / there
 
@@ -213,7 +213,8 @@ class Helps:
 
 
 def answers(plain: Environment, demo: Environment) -> int:
-    """How many of two things hold: a plain install says what is missing, the other one works."""
+    """Return how many of two things hold: a plain install says what is missing, the other one
+    works."""
     refused = subprocess.run(
         [plain.program("ldfi")], env=environment(), capture_output=True, text=True, check=False
     )

@@ -139,7 +139,7 @@ class Incident:
     lag: int = 0
 
     def fresh(self, at: float) -> bool:
-        """Tell whether it has begun or ended so recently that nobody can know."""
+        """Return whether it has begun or ended so recently that nobody can know."""
         begun = SEEN if self.lag else DEAD
         return at - begun < self.begin <= at or at - SEEN < self.end <= at
 
@@ -154,7 +154,7 @@ class Fate:
     down: frozenset[str] = frozenset()
 
     def now(self, at: float) -> Nodes:
-        """Say how they are, with what is taken down."""
+        """Return how they are, with what is taken down."""
         wrong = self.wrong(at)
         return self.of(wrong, self.down, jitter=True)
 
@@ -163,7 +163,7 @@ class Fate:
         return frozenset(each for each in self.incidents if each.begin <= at < each.end)
 
     def of(self, wrong: frozenset[Incident], down: frozenset[str], *, jitter: bool) -> Nodes:
-        """Say how they are under these incidents, with these taken down."""
+        """Return how they are under these incidents, with these taken down."""
         lags = {
             node: int(USUAL * (self.rng.lognormvariate(0, 0.2) if jitter else 1))
             for node in self.nodes
@@ -174,7 +174,7 @@ class Fate:
 
 
 def served(programs: Programs, nodes: Nodes) -> list[bool]:
-    """Tell for each path whether a request to it goes well."""
+    """Return for each path whether a request to it goes well."""
     nature = frozenset(f"nature@{node}" for node in nodes.gone)
     return [Run(frozenset(), nature, lags=nodes.lags).execute(p).good for p in programs.values()]
 
@@ -235,11 +235,11 @@ class Town:
         engine, now = self.world.engine, self.world.now
         with self.world.database.read() as session:
             known = [knowledge_of(session, each) for each in engine.catalogue.classes.values()]
-        present = asyncio.run(engine.present(now))
+        present = asyncio.run(engine.current_state(now))
         return gate([node], engine.scheduler.state.windows, known, 0, present)
 
     def _harm(self, node: str, at: float, wrong: frozenset[Incident]) -> bool:
-        """Tell whether the step loses a request that it explains, with what is wrong already."""
+        """Return whether the step loses a request that it explains, with what is wrong already."""
         ends = [at, *(each.end for each in wrong if each.end < at + TAKES)]
         for moment in ends:
             still = frozenset(each for each in wrong if each.end > moment)

@@ -186,7 +186,7 @@ def measured(seeds: int, sizes: Sequence[int]) -> tuple[list[Row], dict[str, Tar
 
 
 def columns(size: int) -> list[int]:
-    """Say how many values each column of the array has: the points that hurt alone have none."""
+    """Return how many values each column of the array has: the points that hurt alone have none."""
     left = POINTS - GENERAL - len(SPECIFIC) - 2 * GENERAL * (size > 1)
     return [2 * len(KINDS)] * (GENERAL * (size > 1)) + [len(KINDS)] * left
 

@@ -116,7 +116,7 @@ class Application:
         return int((start + wrong) * 1e9), int((end + wrong) * 1e9)
 
     def exported(self, each: Span) -> float:
-        """Tell when a span is exported: with the first batch after it has ended."""
+        """Return when a span is exported: with the first batch after it has ended."""
         service = each.operation.service
         ended = each.end / 1e9 - self.clocks[service] - 1_000.0
         phase = self.phases[service]
@@ -159,7 +159,7 @@ class Run:
         }
 
     def _lacking(self, trace_id: str) -> str:
-        """Tell what a trace that was used lacks, from all that was sent of it."""
+        """Return what a trace that was used lacks, from all that was sent of it."""
         true = self.sent[trace_id].spans
         have = {each.span_id for each in self.used[trace_id].lineage.trace.spans}
         lacking = set(true) - have

@@ -276,7 +276,7 @@ def running(words: Sequence[str], port: int, environment: Mapping[str, str]) -> 
 
 
 def listens(port: int) -> bool:
-    """Tell whether somebody listens at a port."""
+    """Return whether somebody listens at a port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 

@@ -98,13 +98,13 @@ def answer(
     cached = rng.random() < CACHED
     points = [p for p in sorted(kind.points) if not (cached and p.endswith(SESSION))]
     lost = rng.choice(points) if rng.random() < LOST else ""
-    wanted_one, stood_in = [p for p in points if not p.endswith(SESSION)][:2]
+    wanted_one, fallback = [p for p in points if not p.endswith(SESSION)][:2]
     given = Answer()
     for point in points:
         fine = given.call(point, lost, faults, would)
-        if point == stood_in and not fine:
+        if point == fallback and not fine:
             fine = given.call(f"{point}/spare", "", faults, would)
-        if point in {wanted_one, stood_in}:
+        if point in {wanted_one, fallback}:
             given.good = given.good and fine
     return given
 

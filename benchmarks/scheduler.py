@@ -97,7 +97,8 @@ class Shop:
 
     @staticmethod
     def good(run: Lineage, faults: frozenset[str]) -> bool:
-        """Tell whether the user got what was asked for: not when the first call failed or hung."""
+        """Return whether the user got what was asked for: not when the first call failed or
+        hung."""
         return not any(">http:GET:dependency-0/" in p for p in run.failed) and not any(
             fault.startswith("delay@") and "dependency-0" in fault for fault in faults
         )
@@ -150,7 +151,7 @@ class Edge:
         self.used = {name: self.used.get(name, 0) for name in armed}
 
     def admits(self, rule: Rule) -> bool:
-        """Tell whether one more device may be treated; it is counted."""
+        """Return whether one more device may be treated; it is counted."""
         if rule.members is None or self.used[rule.experiment] >= rule.members:
             return False
         self.used[rule.experiment] += 1
@@ -281,7 +282,7 @@ class Hours:
     changes: bool = True
 
     def allow(self, at: float) -> bool:
-        """Tell whether an experiment may be armed at this moment."""
+        """Return whether an experiment may be armed at this moment."""
         ahead = HOUR if self.changes and at >= CHANGE else 2 * HOUR
         day, second = divmod(at + ahead - MONDAY, DAY)
         minute = second / 60

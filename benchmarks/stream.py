@@ -200,7 +200,7 @@ def _await_go(told: threading.Event) -> None:
 
 
 def _shares(profiler: cProfile.Profile) -> dict[str, float]:
-    """Tell where the time went, as shares of the whole; waiting left out."""
+    """Return where the time went, as shares of the whole; waiting left out."""
     entries: Any = pstats.Stats(profiler).stats  # type: ignore[attr-defined]
     spent: Counter[str] = Counter()
     for (file, _, name), entry in entries.items():
@@ -284,7 +284,7 @@ def _drained(broker: kafka.Broker, topics: Topics, core: int) -> float:
 
 
 def _places_for(broker: kafka.Broker, cores: list[int], workers: int) -> str:
-    """Give the broker the cores that no worker has; all of them where there are none left."""
+    """Return the broker the cores that no worker has; all of them where there are none left."""
     left = cores[workers:] or cores
     for thread in Path(f"/proc/{broker.pid}/task").iterdir():
         with suppress(OSError):  # a thread that has just ended

@@ -55,7 +55,7 @@ def prune_all(database: Database, now: float) -> dict[str, float]:
     times = [time.perf_counter()]
     with database.read() as session:
         plan = planned(session, keep, now)
-    compaction.fold(database, now - days("keep_lessons_days"), now, "ldfi prune")
+    compaction.compact(database, now - days("keep_lessons_days"), now, "ldfi prune")
     times.append(time.perf_counter())
     prune(database, keep, now, "ldfi prune", plan=plan)
     times.append(time.perf_counter())
@@ -113,7 +113,7 @@ def known(database: Database, now: float) -> list[Any]:
 
 
 def megabytes(database: Database) -> float:
-    """Say how large it is, what is free within included."""
+    """Return how large it is, what is free within included."""
     with database.read() as session:
         if database.engine.dialect.name == "postgresql":
             size = session.scalar(text("SELECT pg_database_size(current_database())"))
@@ -124,7 +124,7 @@ def megabytes(database: Database) -> float:
 
 
 def tables(database: Database) -> list[Row]:
-    """Say which tables and indices take the most; nothing where the database does not tell."""
+    """Return which tables and indices take the most; nothing where the database does not tell."""
     if database.engine.dialect.name == "postgresql":
         query = (
             "SELECT relname, pg_relation_size(oid) + coalesce(pg_relation_size(reltoastrelid), 0) "

@@ -197,11 +197,11 @@ class Years:
             experiment.state = state
             experiments.move(change, experiment)
         experiment.state = "decided"
-        lesson = None
-        if ended.lesson is not None:
-            lesson = proved(experiment, replace(ended.lesson, proof=None))
+        result = None
+        if ended.result is not None:
+            result = proved(experiment, replace(ended.result, proof=None))
         change = replace(change, now=at + BETWEEN)
-        experiments.end(change, experiment, ended.spent, lesson, ended.changes, ended.runs)
+        experiments.end(change, experiment, ended.spent, result, ended.changes, ended.runs)
         change.session.flush()
         self.experiments += 1
 
@@ -312,16 +312,16 @@ def _shifted(row: Row, names: Sequence[str], seconds: float) -> Row:
 def _experiment(row: Row, ids: Mapping[str, str], days: int) -> Row:
     """Write an experiment anew under another id, so many days later."""
     identity, seconds = ids[row["id"]], days * DAY
-    lesson = row["lesson"]
-    if lesson is not None:
-        lesson = {**lesson, "proof": _proof(lesson["proof"], identity, seconds)}
+    result = row["lesson"]
+    if result is not None:
+        result = {**result, "proof": _proof(result["proof"], identity, seconds)}
     return {
         **row,
         **_shifted(row, ("created_at", "armed_at", "lease_until", "ended_at"), seconds),
         "id": identity,
         "run": row["run"] + days,
         "allocation": {**row["allocation"], "salt": identity},
-        "lesson": lesson,
+        "lesson": result,
     }
 
 

@@ -44,7 +44,7 @@ class Ended:
 
     experiment: Experiment
     spent: int
-    lesson: ExperimentResult | None
+    result: ExperimentResult | None
     changes: list[FindingChange]
     runs: Runs | None
 
@@ -102,12 +102,12 @@ def _kept() -> Iterator[list[Ended]]:
         change: Change,
         experiment: Experiment,
         spent: int,
-        lesson: ExperimentResult | None,
+        result: ExperimentResult | None,
         changes: Sequence[FindingChange] = (),
         runs: Runs | None = None,
     ) -> None:
-        ends.append(Ended(copy.copy(experiment), spent, lesson, list(changes), runs))
-        put(change, experiment, spent, lesson, changes, runs)
+        ends.append(Ended(copy.copy(experiment), spent, result, list(changes), runs))
+        put(change, experiment, spent, result, changes, runs)
 
     with mock.patch.object(experiments, "end", kept):
         yield ends

@@ -56,7 +56,7 @@ def answer_of(
 
 
 def exit_code(answer: Examined) -> int:
-    """Say how it ended, to a script."""
+    """Return how it ended, to a script."""
     return FALSE if answer.false else LACKING if answer.lacking else BORNE_OUT
 
 

@@ -56,7 +56,7 @@ def unbound(
     records: Sequence[AnyRecord],
     pruned: Sequence[Remains] = (),
 ) -> Iterator[tuple[bool, str]]:
-    """Say what in a certificate is not what was recorded: whether it is false, and in words.
+    """Return what in a certificate is not what was recorded: whether it is false, and in words.
 
     ``pruned``: what is left of runs whose records were dropped.
 
@@ -93,7 +93,7 @@ def unbound(
 def _wrong(
     claim: RunClaim, record: AnyRecord, language: frozenset[str], twice: Twice
 ) -> Iterator[str]:
-    """Say where a claim goes beyond the record."""
+    """Return where a claim goes beyond the record."""
     name, fired = record.experiment, frozenset(record.fired)
     written = record.to_json()
     other = [each for each in claim.proof if each not in written]

@@ -86,7 +86,7 @@ _text: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 @lru_cache(maxsize=1_000)
 def _name(key: object) -> tuple[bytes, str]:
-    """Give what a name is sorted by, and how it is written: there are few of them."""
+    """Return what a name is sorted by, and how it is written: there are few of them."""
     if not isinstance(key, str):
         raise ValueError(f"{key!r} is no name")  # noqa: TRY004 - as all that has no such form
     return key.encode("utf-16-be", "surrogatepass"), _text(key)

@@ -79,7 +79,7 @@ class Remains:
 
 
 def remains_root(remains: Iterable[Remains]) -> bytes:
-    """Give the root of the tree over remains, in the order of their numbers. The entries are what
+    """Return the root of the tree over remains, in the order of their numbers. The entries are what
     :meth:`Remains.said` says; there are many, so what is often the same is written down once."""
     written = lru_cache(maxsize=10_000)(canonical)
     return merkle.root_of(
@@ -149,7 +149,7 @@ class Checkpoint:
     def wrong(
         self, class_version: ClassVersion, remains: Sequence[Remains], known: Iterable[PublicKey]
     ) -> Iterator[str]:
-        """Say why these remains are not what one of the keys that are trusted has signed."""
+        """Return why these remains are not what one of the keys that are trusted has signed."""
         known = tuple(known)
         yield from self.changed(class_version, remains, known)
         if self.signatures and not any(key.id in self.signatures for key in known):
@@ -158,8 +158,8 @@ class Checkpoint:
     def changed(
         self, class_version: ClassVersion, remains: Sequence[Remains], known: Iterable[PublicKey]
     ) -> Iterator[str]:
-        """Say why these remains are not what was signed, as far as these keys can tell. What none
-        of them signed, for keys have changed since, has at least to follow from itself."""
+        """Return why these remains are not what was signed, as far as these keys can tell. What
+        none of them signed, for keys have changed since, has at least to follow from itself."""
         if (self.request_class, self.version) != class_version:
             yield "it is of another class version"
         if self.count != len(remains) or self.root != remains_root(remains):

@@ -29,7 +29,8 @@ class Fields:
         return self._left.pop(name)
 
     def has(self, name: str) -> bool:
-        """Say whether there is such a field, and that it is not null; take it where it is null."""
+        """Return whether there is such a field, and that it is not null; take it where it is
+        null."""
         if name in self._left and self._left[name] is None:
             self._left.pop(name)
         return name in self._left

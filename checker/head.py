@@ -45,7 +45,7 @@ def count_leaf(class_version: ClassVersion, many: int) -> bytes:
 
 
 def counts_root(runs: Mapping[ClassVersion, int]) -> bytes:
-    """Give the root of the tree over these counts, in their order."""
+    """Return the root of the tree over these counts, in their order."""
     leaves = [count_leaf(each, many) for each, many in runs.items()]
     return merkle.root(len(leaves), merkle.lookup(leaves))
 
@@ -93,7 +93,7 @@ class Head:
         return replace(bare, signatures={key.id: key.sign(bare.body()) for key in keys})
 
     def body(self) -> bytes:
-        """Give what is signed."""
+        """Return what is signed."""
         return canonical(self._said())
 
     def to_json(self) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class Head:
         return head
 
     def wrong(self, known: Iterable[PublicKey]) -> Iterator[str]:
-        """Say why it is not what one of the keys that are trusted has signed."""
+        """Return why it is not what one of the keys that are trusted has signed."""
         if sum(self.runs.values()) != self.size:
             yield f"{sum(self.runs.values())} runs are counted, of {self.size}"
         if self.counts is not None and counts_root(self.runs) != self.counts:
@@ -187,7 +187,7 @@ class SigningKey:
         return self._key.sign(body)
 
     def public_pem(self) -> str:
-        """Give the public key, for whoever checks."""
+        """Return the public key, for whoever checks."""
         from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
         public = self._key.public_key()
@@ -212,7 +212,7 @@ class PublicKey:
         self.id = _id(key.public_bytes_raw())
 
     def signed(self, body: bytes, signature: bytes) -> bool:
-        """Say whether this key made the signature."""
+        """Return whether this key made the signature."""
         from cryptography.exceptions import InvalidSignature
 
         try:

@@ -112,7 +112,7 @@ class Required:
 
 
 def lacking(meaning: Meaning, required: Required) -> Iterator[str]:
-    """Say where verdicts meant less than is required."""
+    """Return where verdicts meant less than is required."""
     asks = (required.delta, required.alpha, required.rule, required.heard, required.patience)
     if any(each is not None for each in asks) and meaning.unjudged:
         yield f"{meaning.unjudged} experiments do not say by what they were judged"
@@ -180,7 +180,7 @@ def _presumed(certificate: dict[str, Any]) -> float | None:
 
 
 def _unseen(said: dict[str, Any] | None) -> float | None:
-    """Work out the share that cannot be seen at most; None where nothing is said of it."""
+    """Compute the share that cannot be seen at most; None where nothing is said of it."""
     if said is None:
         return None
     bounds = (upper_bound(each["calls"], each["arrivals"]) for each in said["gaps"])

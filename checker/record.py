@@ -242,7 +242,7 @@ class RunRecord:
 
     @cached_property
     def leaf(self) -> bytes:
-        """Give its hash, as a leaf of the tree."""
+        """Return its hash, as a leaf of the tree."""
         return merkle.leaf(self.written)
 
     @classmethod

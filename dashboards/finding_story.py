@@ -155,8 +155,8 @@ def _commands(identity: str) -> Iterator[tuple[str, str]]:
 
 def runs_shown(experiment: ExperimentRow | None) -> Runs:
     """Find the two requests that were kept of an experiment; none of one that taught nothing."""
-    lesson: dict[str, Any] | None = experiment.lesson if experiment is not None else None
-    return Runs.from_json((lesson or {}).get("runs"))
+    result: dict[str, Any] | None = experiment.lesson if experiment is not None else None
+    return Runs.from_json((result or {}).get("runs"))
 
 
 def callees_of(runs: Runs) -> dict[str, str]:

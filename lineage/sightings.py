@@ -156,8 +156,8 @@ class _Tally:
 
     @property
     def _even(self) -> bool:
-        """Whether nearly all of them are in classes that have just as many in each request, and
-        each is within one request alone."""
+        """Return whether nearly all of them are in classes that have just as many in each request,
+        and each is within one request alone."""
         made = {name: self.calls(name) for name in self.within}
         even = sum(calls for name, calls in made.items() if _is_even(self.within[name]))
         alone = sum(made.values()) == self.inside >= MOSTLY * self.events
@@ -268,7 +268,7 @@ class Sightings:
             self._settled.holes[name] += 1
 
     def figures(self, said: Mapping[str, bool] | None = None) -> Figures:
-        """Say what is missing, as far as is known now. ``said``: by point, whether a person has
+        """Return what is missing, as far as is known now. ``said``: by point, whether a person has
         said that such calls are of the requests that they run within, or of none."""
         if self._weighed[0] != self._changed:
             counts = _Counts()
@@ -329,8 +329,8 @@ class Figures:
     _said: Mapping[str, bool]
 
     def of(self, name: str, known: frozenset[str] = frozenset()) -> Unseen:
-        """Say what cannot be seen of one class. ``known``: points that its lineage names although
-        they run in traces of their own."""
+        """Return what cannot be seen of one class. ``known``: points that its lineage names
+        although they run in traces of their own."""
         counts = self._counts
         seen = counts.seen.get(name, Counter())
         gaps = [*self._calls(name, seen, known), *self._requests(name)]
@@ -441,7 +441,7 @@ def _way_of(lineage: Lineage) -> _Way:
 
 
 def _at_work(lineage: Lineage, services: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Tell when services were at work in a request, where the trace has its own times."""
+    """Return when services were at work in a request, where the trace has its own times."""
     spans = [span for span in lineage.trace.spans if span.operation.kind == "server"]
     if not any(span.start == lineage.start for span in spans):
         return {}
@@ -454,7 +454,7 @@ def _at_work(lineage: Lineage, services: Iterable[str]) -> dict[str, tuple[int, 
 
 
 def _may_make(way: _Way, name: _Name) -> bool:
-    """Tell whether such requests may make such calls."""
+    """Return whether such requests may make such calls."""
     return (name.service in way.services) if name.why == "loose" else (name.service != way.service)
 
 
@@ -492,8 +492,8 @@ class _Able:
         yield from counts.items()
 
     def holds(self, start: int, end: int) -> bool | None:
-        """Tell whether some request goes on from one time to another; None where nobody knows, for
-        it is before the first or after the last."""
+        """Return whether some request goes on from one time to another; None where nobody knows,
+        for it is before the first or after the last."""
         if start < self._starts[0] or end > self._latest[-1]:
             return None
         return end <= self._latest[bisect_right(self._starts, start) - 1]
@@ -540,7 +540,7 @@ def _at_least(found: int, tried: int, chance: float) -> float:
 
 
 def _is_even(counts: Counter[int]) -> bool:
-    """Tell whether nearly all requests of a class have as many within, and some."""
+    """Return whether nearly all requests of a class have as many within, and some."""
     usual, times = counts.most_common(1)[0]
     requests = counts.total()
     return usual > 0 and requests >= EVEN and times >= MOSTLY * requests

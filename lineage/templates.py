@@ -100,7 +100,7 @@ def _values(words: Mapping[str, Sequence[Row]]) -> frozenset[str]:
 
 
 def _is_beside(word: str, counts: Mapping[str, Counter[frozenset[str]]]) -> bool:
-    """Tell whether a word beside identifiers is one of them."""
+    """Return whether a word beside identifiers is one of them."""
     drawn = _MAY_BE_DRAWN.fullmatch(word) is not None
     return word == "*" or (drawn and counts[word].keys() <= counts["*"].keys())
 
@@ -146,7 +146,7 @@ class _Seen:
         return self.know({*known, *_standing(found)})
 
     def _refuted(self, template: str, found: Mapping[str, str]) -> bool:
-        """Tell whether a word was held for one that is a value, by all that is remembered."""
+        """Return whether a word was held for one that is a value, by all that is remembered."""
         if not any(fits(each, template) for each in self.templates if each != template):
             return False
         mine = [path for path in self.paths if fits(template, path)]

@@ -58,12 +58,12 @@ class Waits:
 
 
 def end_of(span: Span) -> int:
-    """Tell when a span ended; never, where it does not say."""
+    """Return when a span ended; never, where it does not say."""
     return span.end if span.end > span.start else _ALWAYS
 
 
 def outlasts(latest: int, request: Span) -> bool:
-    """Tell whether something that ended then, on some host, ended after a request had."""
+    """Return whether something that ended then, on some host, ended after a request had."""
     return latest > end_of(request) + SKEW
 
 
@@ -96,7 +96,7 @@ def outliving(spans: Sequence[Span], request: Span) -> frozenset[str]:
 
 
 def _goes_on(spans: Sequence[Span]) -> bool:
-    """Tell whether somebody has sent something on, or has given up on something."""
+    """Return whether somebody has sent something on, or has given up on something."""
     above = {span.parent_id for span in spans}
     return any(
         span.operation.kind in {"producer", "consumer"}
@@ -116,7 +116,7 @@ def _in_known_services(spans: Sequence[Span], missing: Mapping[str, str]) -> set
 
 
 def _may_have_answered(span: Span, request: Span) -> bool:
-    """Tell whether something that was over in time may have told the request of it."""
+    """Return whether something that was over in time may have told the request of it."""
     what = span.operation
     return what.kind == "consumer" or (what.serves and what.service == request.operation.service)
 
@@ -175,14 +175,14 @@ def begun_late(
 
 
 def is_late(span: Span, served: Span) -> bool:
-    """Tell whether a service began something when its part of the request had ended."""
+    """Return whether a service began something when its part of the request had ended."""
     what = span.operation
     here = not what.serves and what.service == served.operation.service
     return here and span.start > end_of(served) + TICK
 
 
 def _in_time(span: Span, sent: Span, request: Span) -> bool:
-    """Tell whether a consumer may have been over before the request was."""
+    """Return whether a consumer may have been over before the request was."""
     if span.operation.kind != "consumer" or outlasts(span.end, request):
         return False
     here = sent.operation.service == request.operation.service
@@ -238,7 +238,7 @@ class _Search:
                 self.until[place] = max(self.until.get(place, 0), self._handed_on(way, at))
 
     def _handed_on(self, way: Sequence[int], at: int) -> int:
-        """Tell when the service of a span had handed on what came back along this way."""
+        """Return when the service of a span had handed on what came back along this way."""
         service, last = self.spans[way[at]].operation.service, at
         for lower in range(at - 1, -1, -1):
             within = way[lower]

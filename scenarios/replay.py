@@ -112,7 +112,7 @@ class Assertion:
         return None if missed is None else missed.code
 
     def missed(self, status: int, body: str, seconds: float) -> Missed | None:
-        """Say what of it an answer does not keep, and why; None for a good one."""
+        """Return what of it an answer does not keep, and why; None for a good one."""
         if status not in self.status:
             return Missed(f"status-{status}", f"status {status}, not {_statuses(self.status)}")
         if self.body_contains is not None and self.body_contains not in body:
@@ -128,7 +128,7 @@ class Assertion:
         return None
 
     def degraded(self, body: str) -> bool:
-        """Say whether something is missing from an answer that is accepted."""
+        """Return whether something is missing from an answer that is accepted."""
         return self.degraded_matches is not None and bool(re.search(self.degraded_matches, body))
 
     def _not_found(self, path: str, body: str) -> str | None:
@@ -325,7 +325,8 @@ def _prepared(target_url: str, exemplar: Exemplar, safe: Collection[str]) -> htt
 
 
 def _marked(request: httpx.Request, device: str) -> httpx.Request:
-    """Give the request a trace of its own (W3C Trace Context, sampled) and what marks a replay."""
+    """Return the request a trace of its own (W3C Trace Context, sampled) and what marks a
+    replay."""
     marks = {
         "x-ldfi-replay": "1",
         DEVICE_HEADER: device,

@@ -111,7 +111,7 @@ def context_of(
         expires,
         scenario.injected(),
         delay_ms=max(1, round(scenario.delay * 1000)),
-        lot=f"{scenario.id}\n{number}",
+        draw_key=f"{scenario.id}\n{number}",
     )
 
 

@@ -29,7 +29,7 @@ _NOTHING: Final = Assertion()
 
 
 def is_experiment(document: object) -> TypeGuard[Mapping[str, Any]]:
-    """Tell whether a parsed file is an experiment of Chaos Toolkit with a steady state."""
+    """Return whether a parsed file is an experiment of Chaos Toolkit with a steady state."""
     return isinstance(document, Mapping) and HYPOTHESIS in document
 
 

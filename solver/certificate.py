@@ -39,7 +39,8 @@ class Certificate:
 
     @property
     def complete(self) -> bool:
-        """Whether no hypothesis within the bounds is open, and no more is unseen than allowed."""
+        """Return whether no hypothesis within the bounds is open, and no more is unseen than
+        allowed."""
         unseen = self.data.get("unseen") or {"bound": None}
         blind = unseen["bound"] is not None and unseen["at_most"] > unseen["bound"]
         return bool(self.data["open_complete"]) and not self.data["open"] and not blind

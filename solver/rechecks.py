@@ -65,8 +65,8 @@ def _drawn(now: Hypotheses, rng: random.Random, *, single: bool) -> Iterator[int
 
 
 def rechecks(runs: Iterable[Run], empty: Equation) -> list[bool]:
-    """Say of each run whether it was a re-check: the first experiment with a verdict on a set that
-    the runs before it showed to be safe.
+    """Return for each run whether it was a re-check: the first experiment with a verdict on a set
+    that the runs before it showed to be safe.
 
     ``empty``: an equation that knows nothing yet. Cautions are heeded from the beginning.
     """

@@ -42,11 +42,11 @@ class Called:
         return cls(names, losses)
 
     def name(self, request_class: str) -> str:
-        """Say how people call it."""
+        """Return how people call it."""
         return self.names.get(request_class, request_class)
 
     def lost(self, request_class: str) -> str:
-        """Say what is not possible without it: ``Play is lost``, where nobody says it better."""
+        """Return what is not possible without it: ``Play is lost``, where nobody says it better."""
         return self.losses.get(request_class) or f"{self.name(request_class)} is lost"
 
 

@@ -108,7 +108,7 @@ def _transaction(each: Break, names: Mapping[str, str]) -> Repair:
 def _fallbacks(
     faults: Sequence[str], broken: Sequence[Break], names: Mapping[str, str]
 ) -> Iterator[Repair]:
-    """Where there are several breaks it is enough that one of their callers copes."""
+    """Return where there are several breaks it is enough that one of their callers copes."""
     seen = set()
     for each in broken:
         if each.caller in seen:

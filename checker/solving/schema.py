@@ -16,7 +16,7 @@ Field: TypeAlias = Callable[[Any], str | None]
 
 
 def malformed(data: dict[str, Any], effort: Effort) -> str | None:
-    """Say where it does not look as it should; None if it does."""
+    """Return where it does not look as it should; None if it does."""
     problem = _language_shape(data.get("axioms"))
     if problem is not None:
         return f"axioms{problem}"
@@ -27,7 +27,7 @@ def malformed(data: dict[str, Any], effort: Effort) -> str | None:
 
 
 def _language_shape(value: Any) -> str | None:
-    """Say whether the names of faults can be read at all, on which all else depends."""
+    """Return whether the names of faults can be read at all, on which all else depends."""
     if type(value) is not dict:
         return " is no object"
     if type(value.get("language")) is not dict:

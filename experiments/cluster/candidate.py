@@ -37,7 +37,7 @@ class Candidate:
 
     @property
     def leader(self) -> Leader | None:
-        """What leads the default namespace, while this process leads."""
+        """Return the leader of the default namespace; None while another process leads."""
         return self._default.leader
 
     async def stand(self) -> bool:
@@ -48,7 +48,7 @@ class Candidate:
             await self._gather()
             epoch, *_ = [each.enter() for each in self._posts()]
             for each in self._posts():
-                each.lead(self._above(each))
+                each.lead(self._global_controls(each))
         except BaseException:
             await self._drop()
             await self._election.give_up()
@@ -61,7 +61,7 @@ class Candidate:
         raises."""
         if self.leader is not None:
             post.enter()
-            post.lead(self._above(post))
+            post.lead(self._global_controls(post))
         self._others.append(post)
 
     async def run(self) -> None:
@@ -97,7 +97,7 @@ class Candidate:
     def _posts(self) -> list[Post]:
         return [self._default, *self._others]
 
-    def _above(self, post: Post) -> GlobalControls:
+    def _global_controls(self, post: Post) -> GlobalControls:
         """Make what is over the namespace that is led there."""
 
         def others() -> Sequence[Database]:

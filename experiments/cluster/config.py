@@ -311,7 +311,7 @@ class Config(BaseSettings):
     keep_lessons_days: int = Field(
         30,
         ge=1,
-        description="Days for which `ldfi prune` keeps the lessons of experiments one by one; what "
+        description="Days for which `ldfi prune` keeps the results of experiments one by one; what "
         "older ones came to is kept for good.",
     )
     keep_runs_days: int = Field(
@@ -463,7 +463,7 @@ class Config(BaseSettings):
         return Waiting.of(quiet, self.patience)
 
     def hasty(self) -> bool:
-        """Tell whether ``quiet`` is right only where services export more often than by default,
+        """Return whether ``quiet`` is right only where services export more often than by default,
         and nobody has said that they do."""
         return self.quiet is not None and self.quiet < self.export_interval
 
@@ -528,12 +528,12 @@ def variable(name: str) -> str:
 
 
 def is_secret(name: str) -> bool:
-    """Tell whether an option is never shown."""
+    """Return whether an option is never shown."""
     return "SecretStr" in str(Config.model_fields[name].annotation)
 
 
 def origins(environ: Mapping[str, str]) -> dict[str, str]:
-    """Tell where each option that is set comes from: a variable's name, or a file's."""
+    """Return where each option that is set comes from: a variable's name, or a file's."""
     file = _file(environ)
     found = dict.fromkeys(_config_file(), str(file))
     for name in Config.model_fields:

@@ -24,7 +24,7 @@ class Election(Protocol):
         """Take the lock; whether it is ours. Never waits for somebody else to let go."""
 
     async def holds(self) -> bool:
-        """Tell whether the lock is still ours. When that cannot be told, it is not."""
+        """Return whether the lock is still ours. When that cannot be told, it is not."""
 
     async def give_up(self) -> None:
         """Let go of it."""

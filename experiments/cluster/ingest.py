@@ -53,7 +53,7 @@ class Ingest:
         self._thread.join()
 
     def ready(self) -> bool:
-        """Tell whether the brokers have answered not long ago, some partitions are ours, and we
+        """Return whether the brokers have answered not long ago, some partitions are ours, and we
         get on with them."""
         worker = self.worker
         if worker is None or not worker.seen.partitions:

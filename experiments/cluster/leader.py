@@ -28,11 +28,11 @@ FEED_SECONDS: Final = 5.0
 class Leader:
     """The engine at work. Made anew each time a process begins to lead, from what is on record.
 
-    ``db`` is fenced: whatever is written after another leader has come is refused. ``above``: what
-    is over the namespace whose store it is.
+    ``db`` is fenced: it refuses writes after another leader has taken over. ``global_controls``:
+    halt, guardrails and limits shared by all namespaces.
     """
 
-    def __init__(self, service: Service, db: Database, above: GlobalControls) -> None:
+    def __init__(self, service: Service, db: Database, global_controls: GlobalControls) -> None:
         self.database = db
         self.engine = Engine(
             db,
@@ -41,7 +41,7 @@ class Leader:
             waiting=service.waiting,
             limits=service.limits,
             outcomes=service.outcomes,
-            above=above,
+            global_controls=global_controls,
         )
         self._feed: Feed | None = None
         self._feeding: asyncio.Task[None] | None = None

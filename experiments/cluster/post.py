@@ -34,9 +34,9 @@ class Post:
             findings.make_good(change.session)
         return self._epoch
 
-    def lead(self, above: GlobalControls) -> Leader:
+    def lead(self, global_controls: GlobalControls) -> Leader:
         """Begin to lead, once it is entered. Raises what the database raises."""
-        self.leader = Leader(self.service, self.database.fenced(self._epoch), above)
+        self.leader = Leader(self.service, self.database.fenced(self._epoch), global_controls)
         self._changed(self.leader.engine)
         return self.leader
 

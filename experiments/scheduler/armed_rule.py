@@ -61,7 +61,7 @@ class Allotment:
 
     @property
     def total(self) -> int:
-        """How many devices it may have treated, or may still treat."""
+        """Return how many devices it may have treated, or may still treat."""
         return self._with_asks(self.dealt)
 
     @property
@@ -75,17 +75,17 @@ class Allotment:
 
     @property
     def lent(self) -> int:
-        """How many of them it has not said to have treated."""
+        """Return how many of them it has not said to have treated."""
         return self.total - self.heard.treatment
 
     @property
     def credit(self) -> int:
-        """How many more it may be lent, by what it has treated so far."""
+        """Return how many more it may be lent, by what it has treated so far."""
         return max(FIRST_LOAN, self.heard.treatment) - self.lent
 
     @property
     def empty(self) -> bool:
-        """Whether nobody was enrolled there, and nobody will be without asking."""
+        """Return whether nobody was enrolled there, and nobody will be without asking."""
         return not self.total and not self.open and not self.heard.control
 
     def hear(self, enrolled: Enrolled, kept: int, *, silent: bool) -> None:
@@ -139,23 +139,23 @@ class ArmedRule:
 
     @property
     def given(self) -> int:
-        """How many devices edges may have treated, or may still treat."""
+        """Return how many devices edges may have treated, or may still treat."""
         return sum(part.total for part in self.parts.values())
 
     @property
     def used(self) -> int:
-        """How many devices the edges say they have treated."""
+        """Return how many devices the edges say they have treated."""
         return sum(part.heard.treatment for part in self.parts.values())
 
     @property
     def enrolled(self) -> int:
-        """How many devices the edges say they have enrolled in control."""
+        """Return how many devices the edges say they have enrolled in control."""
         return sum(part.heard.control for part in self.parts.values())
 
     @property
     def controls(self) -> int | None:
-        """How many devices the edges have enrolled in control, when all have said so since the rule
-        was taken down; None before, and where one of them never does."""
+        """Return how many devices the edges have enrolled in control, when all have said so since
+        the rule was taken down; None before, and where one of them never does."""
         down, fleet = self.down, self.fleet
         if down is None:
             return None
@@ -166,7 +166,7 @@ class ArmedRule:
         return self.enrolled if all(told) else None
 
     def out_of_force(self, now: float) -> bool:
-        """Whether a rule that was taken down is no longer followed anywhere."""
+        """Return whether a rule that was taken down is no longer followed anywhere."""
         down, fleet = self.down, self.fleet
         return down is not None and all(
             fleet.confirmed(name, down) or fleet.lapsed(name, now) for name in self.parts
@@ -174,8 +174,8 @@ class ArmedRule:
 
     @property
     def spent(self) -> int:
-        """How many devices it cost at most: what the edges said, and the whole allowance of those
-        that never told."""
+        """Return how many devices it cost at most: what the edges said, and the whole allowance of
+        those that never told."""
         down = self.down
         return sum(
             part.heard.treatment
@@ -186,7 +186,7 @@ class ArmedRule:
 
     @property
     def exhausted(self) -> bool:
-        """Whether all is used up that was reserved, or nobody is there to be given any."""
+        """Return whether all is used up that was reserved, or nobody is there to be given any."""
         nobody = not self.parts and self.allowed >= self.members and not self.on_demand
         return nobody or self.used >= self.members
 
@@ -208,7 +208,7 @@ class ArmedRule:
         )
 
     def room(self, now: float) -> int:
-        """How many more may be given out now."""
+        """Return how many more may be given out now."""
         idle = sum(
             max(0, part.total - part.heard.treatment)
             for part in self.parts.values()
@@ -242,13 +242,13 @@ class ArmedRule:
         return [(name, each) for name, part in self.parts.items() if part.heard.wants]
 
     def _is_due(self, name: str, now: float) -> bool:
-        """Whether an edge is there and has used the half of what it was lent: each part that is
-        dealt is news to all edges."""
+        """Return whether an edge is there and has used the half of what it was lent: each part that
+        is dealt is news to all edges."""
         part = self.parts[name]
         return self.fleet.is_here(name, now) and part.credit >= part.lent
 
     def _credit(self, part: Allotment) -> int:
-        """How many more devices an edge may be lent now."""
+        """Return how many more devices an edge may be lent now."""
         if part.heard.treatment:
             return part.credit
         pool = max(FIRST_LOAN, self.members // UNPROVEN)

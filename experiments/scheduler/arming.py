@@ -83,7 +83,7 @@ class Arming:
         until = now + self._lease + (experiment.settings.patience or 0.0)
         order = self._order(campaign, experiment, until, now)
         try:
-            answer = self._state.above.arm(self._db, order, self._state.limits, now)
+            answer = self._state.global_controls.arm(self._db, order, self._state.limits, now)
         except SQLAlchemyError:
             campaign.drop(experiment)
             raise
@@ -205,7 +205,7 @@ def _look_before(experiment: Experiment, traffic: Traffic, now: float) -> None:
     systems = systems_of(points, traffic.topology.callees)
     way = traffic.topology.above(points)
     experiment.bystanders = Bystanders(systems, experiment.settings.delta, way=way)
-    experiment.bystanders.note(experiment.request_class, traffic.spells.worst(now))
+    experiment.bystanders.note(experiment.request_class, traffic.baseline.worst(now))
 
 
 def _rule(experiment: Experiment, armed: Armed) -> Rule:

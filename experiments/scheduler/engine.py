@@ -49,7 +49,7 @@ from ldfi.lineage.killed import deaths, marks
 from ldfi.lineage.lineage import Lineage, learn, learn_in_full, unusable
 from ldfi.lineage.sightings import HOLES, Event, Figures, Sightings
 from ldfi.lineage.span import Span, Trace
-from ldfi.lineage.unfinished import so_far
+from ldfi.lineage.unfinished import partial_trace
 
 _log = logging.getLogger("ldfi")
 
@@ -72,7 +72,7 @@ class Engine:
 
     ``lease``: seconds for which an edge may act without news. ``waiting``: how long for what, by
     default as where services export many times a second. ``outcomes``: with ``root`` nobody waits
-    for devices. ``above``: what is over the namespace that this is.
+    for devices. ``global_controls``: what is over the namespace that this is.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Engine:
         limits: Limits | None = None,
         outcomes: OutcomeSource = "devices",
         clock: Clock = CLOCK,
-        above: GlobalControls | None = None,
+        global_controls: GlobalControls | None = None,
     ) -> None:
         self._clock = clock
         self._db = db
@@ -114,7 +114,7 @@ class Engine:
             now=now,
             lease=lease,
             traces=waiting.settle,
-            above=above,
+            global_controls=global_controls,
         )
         self.replays = Replays()
         self.vitals = Vitals()
@@ -128,7 +128,7 @@ class Engine:
         self._join = Join(waiting.report, trace=waiting.outcome, drawn=self._drawn)
 
     def _drawn(self, lineage: Lineage, outcome: Outcome) -> bool:
-        """Say whether the edge can have drawn the device that reports on a request."""
+        """Return whether the edge can have drawn the device that reports on a request."""
         return outcome.mark is None or self.board.drew(
             lineage.experiment, lineage.arm, outcome.mark
         )
@@ -150,21 +150,22 @@ class Engine:
 
     @property
     def open_traces(self) -> int:
-        """How many traces are being put together."""
+        """Return how many traces are being put together."""
         return len(self._assembler)
 
     @property
     def oldest_trace(self) -> float | None:
-        """When the oldest of them got its first span (Unix seconds); None where there is none."""
+        """Return when the oldest of them got its first span (Unix seconds); None where there is
+        none."""
         return self._assembler.oldest
 
-    async def present(self, now: float) -> CurrentState:
-        """Say how things are, for whoever is about to take something down."""
+    async def current_state(self, now: float) -> CurrentState:
+        """Return how things are, for whoever is about to take something down."""
         return CurrentState(now, await self.signs(now), self.scheduler.state.breach)
 
     async def signs(self, now: float) -> Signs:
-        """Say who ails, by the traces that are whole and by the newest of those that are not: one
-        with a failed call may wait long for what will never come, and its root comes last.
+        """Return who ails, by the traces that are whole and by the newest of those that are not:
+        one with a failed call may wait long for what will never come, and its root comes last.
 
         Copied here, which takes no time, and gone over in a thread."""
         open_, vitals = self._assembler.newest(LOOKED_AT_OPEN), self.vitals.copy()
@@ -385,5 +386,5 @@ class Engine:
 
 
 def _signs(vitals: Vitals, open_: Iterable[Trace], now: float) -> Signs:
-    found = (learn_in_full(so_far(trace)) for trace in open_)
+    found = (learn_in_full(partial_trace(trace)) for trace in open_)
     return vitals.signs(now, [each for each in found if each is not None])

@@ -29,7 +29,7 @@ class Forecast:
 
     @property
     def why_not(self) -> str | None:
-        """Say why it may not start; None where it may."""
+        """Return why it may not start; None where it may."""
         return self.contradiction or self.undecidable
 
     def checked(self) -> Definition:
@@ -49,7 +49,7 @@ def forecast(
     waits: ServiceTimes,
     now: float,
 ) -> Forecast:
-    """Say how a campaign would start now. ``given``: the settings that somebody has asked for.
+    """Return how a campaign would start now. ``given``: the settings that somebody has asked for.
 
     A form sends every field, so where the service's times want something else than the default,
     a default counts as not given.

@@ -37,7 +37,7 @@ class HaltSwitch:
         self._arming = arming
         self._state = state
         self._told: str | None = None
-        self._above: str | None = None
+        self._global_halt: str | None = None
 
     def halt(self, reason: str, who: str, now: float) -> None:
         """Disarm everything, at once, and let nothing start until :meth:`resume`.
@@ -84,11 +84,11 @@ class HaltSwitch:
 
     def look_up(self, now: float) -> None:
         """Disarm everything where all namespaces have been halted since this was asked last."""
-        above = self._state.above.halted()
-        if above is not None and above != self._above:
+        global_halt = self._state.global_controls.halted()
+        if global_halt is not None and global_halt != self._global_halt:
             self._board.clear()
-            self._abort_all(above, now)
-        self._above = above
+            self._abort_all(global_halt, now)
+        self._global_halt = global_halt
 
     def sync(self, now: float) -> None:
         """Follow what is on record: a halt, the windows, and campaigns that are not here yet.

@@ -22,7 +22,7 @@ class _Beside:
     """How a class fares while these are near to it."""
 
     experiments: list[Experiment]
-    spells: Baseline = field(default_factory=Baseline)
+    baseline: Baseline = field(default_factory=Baseline)
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class Nearby:
                     bystanders.shared
                 ):
                     continue
-                bystanders.note(known.name, known.traffic.spells.worst(now))
+                bystanders.note(known.name, known.traffic.baseline.worst(now))
             bystanders.look(observation, experiment.points)
             called, outcome = observation.lineage.called, observation.outcome
             inner = topology.reaches(bystanders.systems)
@@ -100,11 +100,13 @@ class Nearby:
         beside = self._beside.get(known.name)
         if beside is not None and [each.id for each in beside.experiments] != [e.id for e in near]:
             if all(each.bystanders.hurt is None for each in beside.experiments):
-                known.traffic.spells.take(beside.spells)
+                known.traffic.baseline.take(beside.baseline)
             del self._beside[known.name]
         if near:
             beside = self._beside.setdefault(known.name, _Beside(near))
-            beside.spells.add(observation.outcome.device, now, success=observation.outcome.success)
+            beside.baseline.add(
+                observation.outcome.device, now, success=observation.outcome.success
+            )
 
     def _in_the_way(self, shared: list[Experiment]) -> str | None:
         """Name an armed experiment that keeps another one off: where bystanders were hurt lately,

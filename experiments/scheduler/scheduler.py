@@ -45,7 +45,7 @@ class Scheduler:
     """Runs campaigns over the classes of a catalogue: its parts, and the order of their steps.
 
     ``lease``: seconds for which an edge may act without news. ``traces``: seconds that a trace may
-    take until it is whole. ``above``: what is over the namespace that this is.
+    take until it is whole. ``global_controls``: what is over the namespace that this is.
 
     The database may fail at any moment, and then nobody knows whether a transaction was done. So
     what is decided is kept until it is on record, and written again; what was about to be armed is
@@ -63,13 +63,13 @@ class Scheduler:
         now: float,
         lease: float = 10.0,
         traces: float = 0.0,
-        above: GlobalControls | None = None,
+        global_controls: GlobalControls | None = None,
     ) -> None:
         self.state = State(
             limits,
             injectors=injectors or Injectors(),
             traces=traces,
-            above=above or GlobalControls(),
+            global_controls=global_controls or GlobalControls(),
         )
         self._board = board
         self._catalogue = catalogue

@@ -32,10 +32,10 @@ class State:
     """``campaigns``: those that are not over, by id (commands, switch).
 
     ``halted_here``: why everything is halted in this namespace (switch). ``breach_here``: the
-    guardrail that does not hold (whoever watches them). ``above``: what is over this namespace;
-    both have to be asked, see :attr:`halted` and :attr:`breach`. ``windows``: the maintenance
-    windows that are open (switch). ``fdr``: the stream of levels, one for the namespace's life
-    (arming takes them; the switch reads how far).
+    guardrail that does not hold (whoever watches them). ``global_controls``: halt and
+    guardrails of all namespaces; both levels count, see :attr:`halted` and :attr:`breach`.
+    ``windows``: the open maintenance windows (switch). ``fdr``: the stream of levels, one for
+    the namespace's life (arming takes them; the switch reads how far).
     ``next_pass``: when the campaigns are asked next (scheduler; whoever has made room for more
     brings it forward). ``unread``: whether campaigns may be on record that are not here (commands;
     the switch reads them). ``late``: requests that came in when their experiment was over: they
@@ -64,19 +64,23 @@ class State:
     closed: dict[str, str] = field(default_factory=dict)
     outlived: set[str] = field(default_factory=set)
     traces: float = 0.0
-    above: GlobalControls = field(default_factory=GlobalControls)
+    global_controls: GlobalControls = field(default_factory=GlobalControls)
     returns: Returns = field(default_factory=Returns)
 
     @property
     def halted(self) -> str | None:
         """Why everything is halted, here or in all namespaces; None when nothing is."""
-        above = self.above.halted()
-        return self.halted_here if above is None else switches.both(self.halted_here, above)
+        global_controls = self.global_controls.halted()
+        return (
+            self.halted_here
+            if global_controls is None
+            else switches.both(self.halted_here, global_controls)
+        )
 
     @property
     def breach(self) -> str | None:
         """The guardrail that does not hold, of this namespace or of all; None when all do."""
-        return self.above.breach() if self.breach_here is None else self.breach_here
+        return self.global_controls.breach() if self.breach_here is None else self.breach_here
 
     @breach.setter
     def breach(self, reason: str | None) -> None:

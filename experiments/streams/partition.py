@@ -69,7 +69,8 @@ class Patience:
 
     @property
     def step(self) -> float:
-        """What a silence of the log counts at most: nobody may have been able to write."""
+        """Return the most seconds that a pause of the log counts: writers may have been unable
+        to."""
         return self.quiet / 2
 
 

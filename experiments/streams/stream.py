@@ -53,12 +53,12 @@ class Topics:
 
     @property
     def events(self) -> str:
-        """What the service did: its audit, as it is written."""
+        """Return the topic of the audit, as it is written."""
         return f"{self.prefix}.events"
 
     @property
     def dead_letters(self) -> str:
-        """What could not be read, with the reason as a header."""
+        """Return the topic of unreadable messages; the reason is a header."""
         return f"{self.prefix}.dead-letters"
 
     def of_namespace(self, name: str) -> Topics:
@@ -76,7 +76,7 @@ class Topics:
         return {**keyed, self.events: events, self.dead_letters: dead_letters}
 
     def partitions(self, count: int) -> dict[str, int]:
-        """Say how many partitions each topic has. The halves of a request must meet in one
+        """Return how many partitions each topic has. The halves of a request must meet in one
         worker, so spans and metrics have the same number; observations too, which keeps them in
         order."""
         keyed = dict.fromkeys((self.spans, self.metrics, self.observations), count)
@@ -116,10 +116,11 @@ class Consumer(Protocol):
         none."""
 
     def positions(self) -> dict[Place, int]:
-        """Tell for each partition that is ours the offset of the message that comes next."""
+        """Return for each partition that is ours the offset of the message that comes next."""
 
     def ends(self) -> dict[Place, int]:
-        """Tell for each partition that is ours the offset that the next message written will have.
+        """Return for each partition that is ours the offset that the next message written will
+        have.
 
         Asks the broker. Raises StreamError when it does not answer.
         """

@@ -53,7 +53,7 @@ def text(families: Iterable[Family], *, whole: bool = True) -> bytes:
 
 
 def of_process(*, leads: bool) -> Iterator[Family]:
-    """Tell what every process says of itself."""
+    """Return what every process says of itself."""
     yield family(BUILD, {(version("ldfi"), platform.python_version(), machine_code.way()): 1})
     yield family(LEADS, {(): leads})
 

@@ -53,7 +53,7 @@ class AnswerAssertion:
         return cls(text, tuple(match["what"].split(".")), match["how"] or "", value)
 
     def holds(self, status: int, body: bytes) -> bool:
-        """Tell whether it holds of an answer."""
+        """Return whether it holds of an answer."""
         found = status if self.path == ("status",) else _found(body, self.path[1:])
         if not self.how:
             return found not in (None, "", [], {}, False)

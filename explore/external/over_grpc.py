@@ -87,12 +87,12 @@ class OverGrpc:
 
 
 def available() -> bool:
-    """Tell whether grpcio is installed."""
+    """Return whether grpcio is installed."""
     return find_spec("grpc") is not None
 
 
 def speaks_grpc(connection: socket.socket) -> bool:
-    """Tell whether a connection begins as HTTP/2 does; nothing of it is taken."""
+    """Return whether a connection begins as HTTP/2 does; nothing of it is taken."""
     peek = socket.MSG_PEEK | socket.MSG_WAITALL
     return connection.recv(len(_BEGINS), peek) == _BEGINS
 

@@ -58,7 +58,7 @@ class Receiver:
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """Return where it listens."""
         host, port = self._server.server_address[:2]
         return f"{host!s}:{port}"
 
@@ -147,7 +147,7 @@ def split(address: str) -> tuple[str, int]:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach an address."""
+    """Return whether only this machine can reach an address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

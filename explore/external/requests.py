@@ -30,7 +30,7 @@ class Sent:
 
     @property
     def failed(self) -> bool:
-        """Whether it was answered with an error, or not at all."""
+        """Return whether it was answered with an error, or not at all."""
         return self.status == 0 or self.status >= 400
 
     def __str__(self) -> str:

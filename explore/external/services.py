@@ -49,7 +49,7 @@ class Service:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """Return where it answers."""
         return f"http://127.0.0.1:{self.port}"
 
     def digest(self) -> str:

@@ -55,7 +55,7 @@ class Elsewhere:
 
     @property
     def endpoint(self) -> str:
-        """Where services on this machine export to."""
+        """Return where services on this machine export to."""
         host, port = split(self.receiver.address)
         return f"http://{host if is_loopback(host) else '127.0.0.1'}:{port}"
 
@@ -96,7 +96,7 @@ class Elsewhere:
         return RunResult(lineage)
 
     def doubt(self) -> str:
-        """Say why what was concluded may be wrong; empty where nothing speaks for that."""
+        """Return why what was concluded may be wrong; empty where nothing speaks for that."""
         late = self.collector.late
         if not late:
             return self._lost()
@@ -107,7 +107,8 @@ class Elsewhere:
         )
 
     def _lost(self) -> str:
-        """Say which calls run in traces of their own while a run goes on, and never otherwise."""
+        """Return which calls run in traces of their own while a run goes on, and never
+        otherwise."""
         self.collector.feed()
         sightings = Sightings(lambda _features, _service: _RUN)
         for run in self._runs:
@@ -126,7 +127,7 @@ class Elsewhere:
         self.receiver.close()
 
     def _silence(self, sent: Sent) -> str:
-        """Say why nothing came from what a request was sent to, and what to set."""
+        """Return why nothing came from what a request was sent to, and what to set."""
         refused = self.receiver.counts["refused"]
         strangers = self.collector.strangers
         if refused:

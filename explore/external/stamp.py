@@ -16,7 +16,7 @@ from ldfi.fit.protocol.context import encode
 from ldfi.fit.protocol.errors import KeyFormatError
 from ldfi.fit.protocol.faults import Fault
 from ldfi.fit.protocol.keys import VARIABLE, Keys
-from ldfi.fit.protocol.notation import lot_of
+from ldfi.fit.protocol.notation import draw_key_of
 from ldfi.fit.protocol.scenario import scenario_of
 
 DEVICE: Final = "ldfi-test"
@@ -73,7 +73,7 @@ class Stamp:
             int(time.time()) + LIFETIME,
             self.faults,
             delay_ms=max(1, round(self.delay * 1000)),
-            lot=lot_of(self.faults),
+            draw_key=draw_key_of(self.faults),
         )
 
     def headers(

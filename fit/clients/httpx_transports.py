@@ -59,7 +59,7 @@ class Call(Protocol):
 
     @property
     def passes(self) -> bool:
-        """Tell whether the call is a dependency, and not the test's own request."""
+        """Return whether the call is a dependency, and not the test's own request."""
 
     def answered(self, response: httpx.Response) -> None:
         """Note the answer."""
@@ -72,7 +72,7 @@ class Onlooker(Protocol):
     """Who wants to see calls."""
 
     def origin(self) -> Any:
-        """Say where a call comes from that sets out now; None lets it be."""
+        """Return where a call comes from that sets out now; None lets it be."""
 
     def call(
         self, origin: Any, transport: Any, request: httpx.Request
@@ -349,7 +349,7 @@ _UNHEARD: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, 
 
 
 def _worked(request: httpx.Request, lost: httpx.TransportError) -> bool:
-    """Tell whether the callee does its work although the answer is lost: what is not idempotent
+    """Return whether the callee does its work although the answer is lost: what is not idempotent
     (RFC 9110, section 9.2.2) and tried again is then done twice. Whoever was never reached does
     none."""
     return request.method in {"POST", "PATCH"} and not isinstance(lost, _UNHEARD)

@@ -43,7 +43,7 @@ _UUID_LAST = re.compile(r"[^\n]+[-_][0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", 
 
 
 def is_identifier(text: str) -> bool:
-    """Tell whether a word stands for one thing of many.
+    """Return whether a word stands for one thing of many.
 
     >>> [word for word in ("OLJCESPC7Z", "v1beta1", "red-shoes-12345") if is_identifier(word)]
     ['OLJCESPC7Z', 'red-shoes-12345']
@@ -60,7 +60,7 @@ def _is_word_of_one(text: str) -> bool:
 
 
 def _ends_in_one(text: str) -> bool:
-    """Tell whether words lead up to an identifier, as in a slug, or one to words."""
+    """Return whether words lead up to an identifier, as in a slug, or one to words."""
     if _NUMBER_FIRST.fullmatch(text) or _NUMBER_LAST.fullmatch(text) or _UUID_LAST.fullmatch(text):
         return True
     tail = text[max(text.rfind("-"), text.rfind("_")) + 1 :]
@@ -88,7 +88,7 @@ class _Letters:
 
 
 def _is_drawn(text: str) -> bool:
-    """Tell whether letters and digits look as if they were drawn by lot."""
+    """Return whether letters and digits look as if they were drawn by lot."""
     size = len(text)
     if size < 8:
         return False

@@ -85,17 +85,17 @@ def family(kind: FaultKind) -> str:
 
 
 def takes_argument(word: str) -> bool:
-    """Tell whether a kind that begins with this word always says more after a colon."""
+    """Return whether a kind that begins with this word always says more after a colon."""
     return word in _FORMS
 
 
 def late(kind: FaultKind) -> bool:
-    """Tell whether a kind takes its time, so that it matters whether anybody waits."""
+    """Return whether a kind takes its time, so that it matters whether anybody waits."""
     return family(kind) in LATE
 
 
 def outlasted(kind: FaultKind) -> bool:
-    """Tell whether a call that is hit so goes well in the end, for whoever waits that long."""
+    """Return whether a call that is hit so goes well in the end, for whoever waits that long."""
     return family(kind) in OUTLASTED
 
 
@@ -107,7 +107,7 @@ def lengths(kind: FaultKind) -> str:
 
 
 def draws(kind: FaultKind) -> bool:
-    """Tell whether another length is drawn for each request."""
+    """Return whether another length is drawn for each request."""
     return _drawn(lengths(kind))
 
 

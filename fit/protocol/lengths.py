@@ -85,12 +85,12 @@ def lengths_of(text: str) -> Exactly | Even | LogNormal:
     )
 
 
-def chance(lot: str) -> float:
+def chance(draw_key: str) -> float:
     """Return a number above 0 and below 1, always the same one for a lot."""
-    digest = blake2b(lot.encode("utf-8", "replace"), digest_size=8).digest()
+    digest = blake2b(draw_key.encode("utf-8", "replace"), digest_size=8).digest()
     return ((int.from_bytes(digest) >> (64 - _BITS)) + 0.5) / (1 << _BITS)
 
 
-def drawn(text: str, lot: str) -> float:
+def drawn(text: str, draw_key: str) -> float:
     """Draw a length, in seconds."""
-    return lengths_of(text).at(chance(lot))
+    return lengths_of(text).at(chance(draw_key))

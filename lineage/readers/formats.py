@@ -74,7 +74,7 @@ def read_value(value: Any) -> Batch:
 
 
 def _found_by_tempo(value: Mapping[str, Any]) -> bool:
-    """Tell whether a parsed JSON value is the answer to a search in Tempo, or one trace of it."""
+    """Return whether a parsed JSON value is the answer to a search in Tempo, or one trace of it."""
     inner = value.get("traces")
     listed = inner if isinstance(inner, list) and inner else [value]
     return all(

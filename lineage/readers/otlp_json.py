@@ -46,7 +46,7 @@ def decode_json_in_python(body: bytes | str) -> Batch:
 
 
 def looks_like_document(value: Any) -> bool:
-    """Tell whether a parsed JSON value holds OTLP's groups of spans."""
+    """Return whether a parsed JSON value holds OTLP's groups of spans."""
     return isinstance(_get(_unwrapped(value), *_GROUPS), list)
 
 

@@ -40,7 +40,7 @@ class Stretch:
 
     @property
     def requests(self) -> float:
-        """How many are due in it, as a fraction."""
+        """Return how many are due in it, as a fraction."""
         return self.seconds * (self.begin + self.end) / 2
 
 

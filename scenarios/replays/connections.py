@@ -226,7 +226,7 @@ class Connections:
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is under way."""
+        """Return whether nothing is under way."""
         return not self._pending
 
     async def close(self) -> None:

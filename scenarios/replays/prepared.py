@@ -39,7 +39,7 @@ class Prepared:
 
     @property
     def reads_body(self) -> bool:
-        """Whether the assertion looks into the body."""
+        """Return whether the assertion looks into the body."""
         asserted = self.assertion
         return bool(asserted.body_contains or asserted.body_matches or asserted.json_path)
 

@@ -40,7 +40,7 @@ class Series:
 
     @property
     def reasons(self) -> Counter[str]:
-        """How often requests failed, by reason."""
+        """Return how often requests failed, by reason."""
         return Counter(self.failed.values())
 
     def after(self, warm_up: float) -> Series:

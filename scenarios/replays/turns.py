@@ -41,13 +41,13 @@ class Surplus:
 
     @property
     def total(self) -> float:
-        """How many more, over the whole run."""
+        """Return how many more, over the whole run."""
         return sum(self.blocks)
 
     @property
     def chance(self) -> float:
-        """Say how likely so many more or fewer are, if the versions are alike: the larger of what
-        chance alone and what the variation from block to block says."""
+        """Return how likely so many more or fewer are, if the versions are alike: the larger of
+        what chance alone and what the variation from block to block says."""
         if self.varies <= 0:
             return 1.0
         apart = max(0.0, abs(self.total) - 0.5) / math.sqrt(self.varies)

@@ -52,19 +52,19 @@ class Blackout:
             raise InvalidCalendar(f"blackout from {self.first!r}: say why")
 
     def first_moment(self) -> datetime:
-        """Give the first moment, by the clock on the wall."""
+        """Return the first moment, by the clock on the wall."""
         moment = _moment(self.first)
         return moment if isinstance(moment, datetime) else datetime.combine(moment, time.min)
 
     def last_moment(self) -> datetime:
-        """Give the last moment, to the microsecond."""
+        """Return the last moment, to the microsecond."""
         moment = _moment(self.last)
         if isinstance(moment, datetime):
             return moment - timedelta(microseconds=1)
         return datetime.combine(moment, time.max)
 
     def covers(self, now: float, tz: ZoneInfo) -> bool:
-        """Whether it holds at this moment."""
+        """Return whether it holds at this moment."""
         local, first, last = wall(now, tz), self.first_moment(), self.last_moment()
         begun = local >= first or now >= earliest(first, tz)
         over = local > last and now > latest(last, tz)

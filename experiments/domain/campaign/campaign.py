@@ -26,7 +26,7 @@ from ldfi.experiments.domain.campaign.result import (
     ExperimentResult,
     Hypothesis,
     completed,
-    lesson_of,
+    result_of,
     suspects_of,
 )
 from ldfi.experiments.domain.campaign.run import runs_of
@@ -80,7 +80,7 @@ class Definition:
 
     @property
     def delays(self) -> bool:
-        """Whether it may delay anything."""
+        """Return whether it may delay anything."""
         return any(map(late, self.kinds))
 
 
@@ -126,12 +126,12 @@ class Campaign:
         return self.definition.settings
 
     @property
-    def convicts(self) -> Purpose:
+    def confirming_purpose(self) -> Purpose:
         """Say for what an experiment is whose harm makes a finding: e-LOND counts just those."""
         return "confirm" if self.settings.confirm else "explore"
 
     def live(self) -> bool:
-        """Say whether it may still start experiments, now or at some later time."""
+        """Return whether it may still start experiments, now or at some later time."""
         return self.state in {"scheduled", "running", "paused"}
 
     def active(self) -> list[Experiment]:
@@ -177,7 +177,8 @@ class Campaign:
         return experiment
 
     def lead_of(self, experiment: Experiment) -> Hypothesis | None:
-        """Say which faults the failures of a union point to, so that it need not hurt anybody else.
+        """Return which faults the failures of a union point to, so that it need not hurt anybody
+        else.
 
         None while nobody has failed, or most have not, and where their traces say nothing new.
         """
@@ -194,7 +195,7 @@ class Campaign:
         return exploration.lead(suspects)
 
     def wants(self, name: str) -> bool:
-        """Say whether a class of this name is one of those asked for."""
+        """Return whether a class of this name is one of those asked for."""
         return not self.definition.classes or matching(self.definition.classes, [name]) is not None
 
     def enroll(
@@ -295,7 +296,7 @@ class Campaign:
         name = experiment.request_class
         self.running.pop(name, None)
         exploration = self.explorations.get(name)
-        lesson, changes, runs = None, list[FindingChange](), Runs()
+        result, changes, runs = None, list[FindingChange](), Runs()
         for point in experiment.instances.points():
             self.closed[point] = self.id
         if (
@@ -303,15 +304,15 @@ class Campaign:
             and exploration is not None
             and exploration.version == experiment.version
         ):
-            if experiment.verdict == "harmful" and experiment.purpose == self.convicts:
+            if experiment.verdict == "harmful" and experiment.purpose == self.confirming_purpose:
                 self.fdr.discovered()
             traffic = exploration.knowledge.traffic
-            learned = lesson_of(experiment, traffic.usual_support(), traffic.record())
-            lesson = proved(experiment, completed(learned, experiment, traffic.unmet))
-            self.experience.add(lesson)
-            self.trials.add(Trial.of(experiment, lesson), exploration.knowledge)
-            changes = exploration.learn(lesson, experiment.ended_at or 0.0)
-            runs = runs_of(experiment, lesson)
+            learned = result_of(experiment, traffic.usual_support(), traffic.record())
+            result = proved(experiment, completed(learned, experiment, traffic.unmet))
+            self.experience.add(result)
+            self.trials.add(Trial.of(experiment, result), exploration.knowledge)
+            changes = exploration.learn(result, experiment.ended_at or 0.0)
+            runs = runs_of(experiment, result)
         elif exploration is not None:
             hurt = experiment.bystanders.hurt is not None
             exploration.call_off(experiment.hypothesis, interference=hurt)
@@ -321,7 +322,7 @@ class Campaign:
         experiment.good.clear()
         experiment.bad.clear()
         experiment.undisturbed = None
-        return lesson, changes, runs
+        return result, changes, runs
 
     def forget(self, experiment: Experiment) -> None:
         """Forget an experiment long after its end: what still comes in for it is not counted."""
@@ -350,7 +351,7 @@ class Campaign:
         return held
 
     def complete(self, classes: Mapping[str, KnownClass]) -> bool:
-        """Say whether every class that matters has been explored to its end."""
+        """Return whether every class that matters has been explored to its end."""
         if self.running:
             return False
         named = [name for name in self.definition.classes if "*" not in name]

@@ -25,7 +25,7 @@ class Filing:
 
     @property
     def current(self) -> bool:
-        """Whether the document says all that is known."""
+        """Return whether the document says all that is known."""
         return self._written_at == self.changes
 
     def look(self, unseen: Unseen) -> None:

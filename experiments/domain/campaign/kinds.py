@@ -1,6 +1,6 @@
 """The kinds of fault that a campaign tries, and what is known of one by what is known of others.
 
-Records of traffic and lessons name what a request relied on as ``error`` and ``delay`` alone: every
+Records of traffic and results name what a request relied on as ``error`` and ``delay`` alone: every
 point that had to answer, and every point that had to be swift. That holds for each kind of failure
 in its own right, for a kind that was survived proves itself and no other.
 """
@@ -87,19 +87,19 @@ class Kinds:
         )
         return [pair for group in groups for pair in pairwise(group)]
 
-    def unlike(self, lessons: Iterable[ExperimentResult]) -> frozenset[str]:
+    def unlike(self, results: Iterable[ExperimentResult]) -> frozenset[str]:
         """Find the points at which an assumption is wrong: one kind hurt, and one that was taken as
         alike was survived in its place, with all else the same."""
         if not self.alike:
             return frozenset()
-        known = list(lessons)
+        known = list(results)
         survived = [each.fired for each in known if each.succeeded and not each.degraded]
         wrong: set[str] = set()
         for harm in (each.fired for each in known if each.succeeded is False):
             for good in survived:
-                stood_in = {fault: self._stand_in(fault, good) for fault in harm}
-                if None not in stood_in.values():
-                    wrong |= {f.partition("@")[2] for f, other in stood_in.items() if f != other}
+                replaced_by = {fault: self._stand_in(fault, good) for fault in harm}
+                if None not in replaced_by.values():
+                    wrong |= {f.partition("@")[2] for f, other in replaced_by.items() if f != other}
         return frozenset(wrong)
 
     def _stand_in(self, fault: str, among: frozenset[str]) -> str | None:

@@ -48,11 +48,11 @@ class Maintenance:
 
     @property
     def seconds(self) -> float:
-        """Say how long it was to stay open."""
+        """Return how long it was to stay open."""
         return self.until - self.opened_at
 
     def active(self, now: float) -> bool:
-        """Whether it is open."""
+        """Return whether it is open."""
         end = self.until if self.closed_at is None else min(self.until, self.closed_at)
         return self.opened_at <= now < end
 

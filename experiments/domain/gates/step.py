@@ -50,7 +50,7 @@ class Step:
         return [f"{name}: {each.hurt}" for name, each in self.classes.items() if each.hurt]
 
     def beside(self, sign: Sign) -> bool:
-        """Say whether a sign is of something else than what the window names."""
+        """Return whether a sign is of something else than what the window names."""
         callees = dict.fromkeys(sign.points, sign.name)
         return self.window.touches(sign.points, callees) is None
 
@@ -67,5 +67,5 @@ class Step:
         expected = max(FEWEST, rate * (self.window.until - now))
         systems = frozenset(self.window.down or (known.name,))
         watched = Bystanders(systems, WORSE, enough=math.log(expected / CHANCE))
-        watched.note(known.name, known.traffic.spells.worst(now))
+        watched.note(known.name, known.traffic.baseline.worst(now))
         return watched

@@ -70,7 +70,7 @@ def contradiction(
     delays: bool,
     kinds: Collection[FaultKind] = (),
 ) -> str | None:
-    """Say which of the settings cannot go with the service's times, and what would do.
+    """Return which of the settings cannot go with the service's times, and what would do.
 
     ``kinds``: what the campaign may try; a length that is drawn is never longer than a delay.
     """

@@ -99,11 +99,11 @@ class Bystanders:
 
     @property
     def shared(self) -> frozenset[str]:
-        """All that others may share with it."""
+        """Return all systems that others may share with it."""
         return self.systems | self.way
 
     def knows(self, request_class: str) -> bool:
-        """Whether it is known how this class fared before."""
+        """Return whether it is known how this class fared before."""
         return request_class in self._before
 
     def note(self, request_class: str, worst: Spell) -> None:
@@ -140,18 +140,18 @@ class Bystanders:
         self.hurt = self.hurt or self.work.words()
 
     def spread(self) -> Spread:
-        """Say how they were hurt; empty where they were not, or it is not known to be so."""
+        """Return how they were hurt; empty where they were not, or it is not known to be so."""
         if self.hurt is None:
             return ""
         return "turned away" if 2 * self.arrived < self.failures else "in vain"
 
     def recovered(self) -> bool:
-        """Whether the newest of them fail no more than before."""
+        """Return whether the newest of them fail no more than before."""
         failed, usual = self.newest.count(False), self._usual()
         return len(self.newest) == NEWEST and failed <= max(1, usual * NEWEST)
 
     def felt(self, since_end: float) -> bool:
-        """Whether they may still suffer from it, so many seconds after it ended."""
+        """Return whether they may still suffer from it, so many seconds after it ended."""
         return self.hurt is not None and since_end < LONGEST and not self.recovered()
 
     def _usual(self) -> float:

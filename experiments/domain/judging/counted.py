@@ -135,7 +135,7 @@ def _log_likelihood(block: Counts, p0: float, p1: float) -> float:
 
 
 def _log_mean(terms: list[tuple[float, float]]) -> float:
-    """Give the logarithm of the weighted mean of what these are the logarithms of."""
+    """Return the logarithm of the weighted mean of what these are the logarithms of."""
     best = max(log for _, log in terms)
     return best + math.log(
         sum(weight * math.exp(log - best) for weight, log in terms) / sum(w for w, _ in terms)

@@ -46,8 +46,8 @@ from ldfi.experiments.domain.judging.judgement import JudgingContext, judge
 from ldfi.experiments.domain.judging.killed import KILLED, Instances, in_words
 from ldfi.experiments.domain.judging.missing_reports import (
     RollCall,
+    missing_reports,
     reports,
-    silence,
     too_many,
     unwell,
 )
@@ -109,11 +109,11 @@ class ArmCount:
 
     @property
     def total(self) -> int:
-        """How many counted."""
+        """Return how many counted."""
         return len(self.devices) + self.elsewhere
 
     def sample(self) -> ArmSample:
-        """Give the same for a comparison."""
+        """Return the same for a comparison."""
         return ArmSample(self.total, self.failures, tuple(self.durations))
 
 
@@ -228,12 +228,12 @@ class Experiment:
 
     @property
     def active(self) -> bool:
-        """Whether it may still be injected somewhere."""
+        """Return whether it may still be injected somewhere."""
         return self.state in ACTIVE
 
     @property
     def over(self) -> bool:
-        """Whether it is decided or aborted."""
+        """Return whether it is decided or aborted."""
         return self.state in {"decided", "aborted"}
 
     def wait(self, reason: str) -> None:
@@ -369,7 +369,7 @@ class Experiment:
         return None if self.enrolled is None else max(0, self.enrolled - heard)
 
     def admission(self, now: float, *, traces: float = 0.0) -> int:
-        """How many devices may be treated in all, given how those so far have fared.
+        """Return how many devices may be treated in all, given how those so far have fared.
 
         Who has not reported ``settle`` seconds after the last was let in, or ``traces`` if that is
         longer, is not waited for.
@@ -390,7 +390,8 @@ class Experiment:
         return min(stages.allowed, settings.members)
 
     def review(self, now: float, *, exhausted: bool = False) -> bool:
-        """Whether it has to be disarmed now: True once, when it goes from observing to settling.
+        """Return whether it has to be disarmed now: True once, when it goes from observing to
+        settling.
 
         ``exhausted``: every device that it may treat has been treated.
         """
@@ -467,8 +468,8 @@ class Experiment:
         return True
 
     def _has_evidence(self, now: float) -> bool:
-        """Whether it is enough to stop. Where more of the treated are silent *tolerated* takes more
-        devices."""
+        """Return whether it is enough to stop. Where more of the treated are silent *tolerated*
+        takes more devices."""
         if self.settings.promql is not None:  # who counts elsewhere waits for nobody
             return self.order.enough(now, self.stays.verdict(), everybody=True, patience=0.0)
         if self._roll.doubts and self.used < self._stages.allowed:
@@ -476,8 +477,8 @@ class Experiment:
         heard = len(self.arms["control"].devices | self.spared)
         everybody = not self.outstanding() and heard >= self.controls > 0 and self.order.patient
         everybody, patience = everybody and not self.stay, self.stay + self.settings.settle
-        so_far = self.stays.verdict()
-        enough = self.order.enough(now, so_far, everybody=everybody, patience=patience)
+        stays_verdict = self.stays.verdict()
+        enough = self.order.enough(now, stays_verdict, everybody=everybody, patience=patience)
         self._roll.call(now, self.used, self.controls, calm=self.order.calm)
         last = not self.order.calm or self.used >= self.settings.members
         if not enough or last:
@@ -511,7 +512,7 @@ class Experiment:
 
     @property
     def points(self) -> frozenset[str]:
-        """Where it injects."""
+        """Return where it injects."""
         return frozenset(fault.point for fault in self.faults)
 
     @property
@@ -535,7 +536,7 @@ def killed_by(experiment: Experiment) -> frozenset[str]:
 
 
 def _later(experiment: Experiment) -> str:
-    """Say that devices failed later than with their first requests."""
+    """Return a message that devices failed later than with their first requests."""
     control, treated = experiment.arms["control"], experiment.arms["treatment"]
     return (
         f"with their first requests or within {experiment.stay:.0f} s after them "
@@ -545,7 +546,7 @@ def _later(experiment: Experiment) -> str:
 
 
 def _verdict(experiment: Experiment) -> Verdict:
-    """Give the verdict: see *the order*, above."""
+    """Return the verdict: see *the order*, above."""
     told, counted = experiment.stays.final(), experiment.settings.promql is not None
     unproved = experiment.unproved.words(experiment.stays, experiment.holds, counted=counted)
     if told == "harmful" and experiment.tests.final() != told:
@@ -554,7 +555,7 @@ def _verdict(experiment: Experiment) -> Verdict:
     experiment.rare = _seldom(experiment)
     silent, known = None, experiment.enrolled is not None
     if experiment.heard is not None:
-        silent = silence(experiment.heard, experiment.settings, told, known=known)
+        silent = missing_reports(experiment.heard, experiment.settings, told, known=known)
     experiment.bad = experiment.bad or experiment._torn  # what failed may be in none of the others
     context = JudgingContext(
         fired=bool(experiment.arms["treatment"].total and experiment.exposed),
@@ -583,13 +584,13 @@ def _reports(experiment: Experiment) -> BothReports:
 
 
 def _certain(experiment: Experiment) -> bool:
-    """Whether what devices do from here on changes nothing."""
+    """Return whether what devices do from here on changes nothing."""
     decided = experiment._aborting or experiment.lead or experiment.instances.killed()
     return not experiment.stay or bool(decided) or experiment.order.verdict() == "harmful"
 
 
 def _missed(experiment: Experiment) -> str:
-    """Say what an inconclusive one could not see, as far as its reason does not."""
+    """Return what an inconclusive one could not see, as far as its reason does not."""
     missed = ""
     exposed = len(experiment.exposed)
     past = len(experiment.passed_by - experiment.exposed)

@@ -61,7 +61,7 @@ class Instances:
         self._told[trace_id] = tuple(deaths)
 
     def awaited(self, now: float) -> bool:
-        """Say whether the trace of a mark is still to come."""
+        """Return whether the trace of a mark is still to come."""
         return any(now - since < AWAITED_SECONDS for since in self._awaited.values())
 
     def killed(self) -> dict[str, frozenset[str]]:

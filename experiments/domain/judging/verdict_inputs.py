@@ -29,7 +29,7 @@ class VerdictInputs:
         self._requests[lineage.trace_id] = told
 
     def __contains__(self, trace_id: str) -> bool:
-        """Say whether a request is kept."""
+        """Return whether a request is kept."""
         return trace_id in self._requests
 
     def look(self, more: Counts) -> None:

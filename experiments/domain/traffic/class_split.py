@@ -38,7 +38,7 @@ def further(
 
 
 def too_narrow(classes: Iterable[KnownClass], shapes: Iterable[Shape]) -> bool:
-    """Tell whether requests fit the template of a class whose predicate an edge takes word by
+    """Return whether requests fit the template of a class whose predicate an edge takes word by
     word."""
     wide = any("route" in shape.features for shape in shapes)
     return wide and any(c.feature == "path" for each in classes for c in each.predicate.conditions)

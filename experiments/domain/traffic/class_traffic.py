@@ -78,14 +78,14 @@ class _Group:
 
     def add(self, relied_on: Faults, trace_id: str, count: int) -> None:
         if relied_on not in self.counts and len(self.counts) >= MOST:
-            relied_on = self._folded(relied_on)
+            relied_on = self._merged(relied_on)
         self.counts[relied_on] += count
         self.exemplars.setdefault(relied_on, trace_id)
 
     def copy(self) -> _Group:
         return _Group(self.counts.copy(), dict(self.exemplars), self._rest)
 
-    def _folded(self, relied_on: Faults) -> Faults:
+    def _merged(self, relied_on: Faults) -> Faults:
         """Count it; what there is no room for is counted as the union of it all.
 
         A clause that is too large costs experiments; one that is too small hides hypotheses.
@@ -107,7 +107,7 @@ class Survived:
 
     @property
     def proves(self) -> bool:
-        """Whether there were enough of them to count as evidence."""
+        """Return whether there were enough of them to count as evidence."""
         return self.requests >= NATURAL_EVIDENCE
 
 
@@ -135,7 +135,7 @@ class Traffic:
     _places: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Point → the places that it had in the order of calls, in sum, and how many those are."""
     _aside: Counter[tuple[Aside, str]] = field(default_factory=Counter)
-    spells: Baseline = field(default_factory=Baseline, compare=False)
+    baseline: Baseline = field(default_factory=Baseline, compare=False)
     """How badly it fares by itself, for a while."""
     returns: Returns = field(default_factory=Returns, compare=False)
     """How soon devices come again. Not kept: it is soon known anew."""
@@ -189,7 +189,7 @@ class Traffic:
         self._newest.append(observation.lineage.called)
         self.frequency.add(outcome.device, now)
         if not near:
-            self.spells.add(outcome.device, now, success=outcome.success)
+            self.baseline.add(outcome.device, now, success=outcome.success)
         self.topology.learn(observation.lineage)
         if observation.outcome.success and not observation.outcome.degraded:
             self._learn(observation.lineage, 1)
@@ -207,7 +207,7 @@ class Traffic:
             self._down,
             dict(self._places),
             self._aside.copy(),
-            self.spells.copy(),
+            self.baseline.copy(),
             self.returns,
             self._newest.copy(),
             self._recent.copy(),
@@ -232,12 +232,14 @@ class Traffic:
                 if by_chance:
                     yield by_chance, failed, next(iter(group.exemplars.values()))
 
-    def unmet(self, called: Faults, requests: int, besides: Faults = frozenset()) -> Faults:
+    def unmet(
+        self, called: Faults, requests: int, called_when_failed: Faults = frozenset()
+    ) -> Faults:
         """List the faults at points that so many good requests may have come by without by chance,
         since only some requests call them: nothing is shown of these.
 
-        ``called``: the points that they did call. ``besides``: those that only failed requests
-        beside them called, which is no chance.
+        ``called``: the points that they did call. ``called_when_failed``: those
+        that only failed requests called, which is no chance.
         """
         total = self.good
         seldom = {
@@ -245,7 +247,7 @@ class Traffic:
             for point, count in self.reached().items()
             if point not in called
             and FREQUENT * total <= count
-            and (point in besides or (1 - count / total) ** requests > BY_CHANCE)
+            and (point in called_when_failed or (1 - count / total) ** requests > BY_CHANCE)
         }
         return frozenset(fault for fault in self._base() if fault.partition("@")[2] in seldom)
 
@@ -288,7 +290,7 @@ class Traffic:
         return frozenset().union(*(support for support, _ in self._usual()))
 
     def record(self) -> FailureRecord:
-        """Say what blame is to know of its failures: which of them good requests survived, and
+        """Return what blame is to know of its failures: which of them good requests survived, and
         which were seen alone in failed ones."""
         survived: Counter[str] = Counter()
         for failed, group in self._groups.items():
@@ -335,7 +337,7 @@ class Traffic:
         return Steady(len(good), sum(good) / len(good) if good else 1.0)
 
     def per_second(self, now: float) -> float | None:
-        """Say how many outcomes come in a second of late; None where too few did to tell.
+        """Return how many outcomes come in a second of late; None where too few did to tell.
 
         Of a class that is silent nothing is known: perhaps it is we who were away.
         """
@@ -460,7 +462,7 @@ def _spread(outcomes: int, failing: float) -> Iterator[bool]:
 
 
 def good_of_late(traffic: Traffic, outcomes: int) -> bool:
-    """Say whether so many of the newest outcomes are all good."""
+    """Return whether so many of the newest outcomes are all good."""
     newest = list(traffic._recent)[-outcomes:]
     return len(newest) == outcomes and all(success for _, success in newest)
 

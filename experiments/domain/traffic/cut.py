@@ -24,12 +24,12 @@ class CutRequest(NamedTuple):
 
 
 def cut(lineage: Lineage) -> bool:
-    """Say whether the trace of a request has a hole."""
+    """Return whether the trace of a request has a hole."""
     return bool(unusable(lineage.trace, lineage))
 
 
 def proves(lineage: Lineage) -> bool:
-    """Say whether a trace with a hole tells all the same that a fault has fired in this request,
+    """Return whether a trace with a hole tells all the same that a fault has fired in this request,
     or, of control, that one would have. It takes the request's own span: when it began."""
     rooted = lineage.trace.missing != "root" and not lineage.loose
     return rooted and bool(lineage.experiment and lineage.fired | lineage.would_fire)

@@ -79,7 +79,7 @@ class _Caller:
         return told
 
     def words(self, point: str) -> frozenset[str]:
-        """Say which kinds, by their words, are possible at a point."""
+        """Return which kinds, by their words, are possible at a point."""
         called_by = self.callers_of(point)
         named = [
             each
@@ -156,7 +156,7 @@ class Injectors:
                 self._forget(name)
 
     def words(self, point: str) -> frozenset[str] | None:
-        """Say which kinds, by their words, are possible at a point: :data:`EVERY_KIND`, some, or
+        """Return which kinds, by their words, are possible at a point: :data:`EVERY_KIND`, some, or
         none at all where it has no injector; None where nobody knows."""
         if point not in self._words:
             caller = self._callers.get(point.partition(">")[0])
@@ -183,7 +183,7 @@ class Injectors:
         }
 
     def why_not(self, point: str) -> str:
-        """Say why a point that has no injector has none, as far as more is known than that."""
+        """Return why a point that has no injector has none, as far as more is known than that."""
         caller = self._callers.get(point.partition(">")[0])
         if caller is None:
             return ""
@@ -290,7 +290,7 @@ def _libraries(patterns: Iterable[PointPattern]) -> list[str]:
 
 
 def _has_hold(patterns: Iterable[PointPattern], called_by: frozenset[str]) -> bool:
-    """Tell whether an injector has hold of one of these libraries, as far as both are known."""
+    """Return whether an injector has hold of one of these libraries, as far as both are known."""
     held = _libraries(patterns)
     return not held or not called_by or matching(held, called_by) is not None
 
@@ -317,14 +317,14 @@ def _forget_unseen(caller: _Caller, before: float) -> bool:
 
 
 def lacking(fault: str, words: frozenset[str]) -> bool:
-    """Tell whether a fault (``kind@point``) is none of these kinds."""
+    """Return whether a fault (``kind@point``) is none of these kinds."""
     word = fault.partition("@")[0].partition(":")[0]
     return not words & {*EVERY_KIND, word}
 
 
 def to_install(point: str, why: str = "") -> str:
-    """Say what has to be installed for a call to be made to fail; ``why``: what is missing, where
-    that is known."""
+    """Return what has to be installed for a call to be made to fail; ``why``: what is missing,
+    where that is known."""
     return f"{_injector_of(point)}: {why}" if why else _injector_of(point)
 
 

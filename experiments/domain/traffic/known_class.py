@@ -111,18 +111,18 @@ class KnownClass:
 
     @property
     def predicate(self) -> Predicate:
-        """Which requests belong to it."""
+        """Return which requests belong to it."""
         return self.request_class.predicate
 
     @property
     def rule(self) -> Predicate:
-        """Which requests an edge shall take for its: it knows no other classes that it could hold
-        them against."""
+        """Return which requests an edge shall take for its: it knows no other classes that it could
+        hold them against."""
         return Predicate.of([*self.predicate.conditions, *self.apart])
 
     @property
     def service(self) -> str:
-        """Where its requests enter."""
+        """Return where its requests enter."""
         return self.request_class.service
 
     @property
@@ -150,8 +150,8 @@ class KnownClass:
         return 60 * seen / max(60.0, _remembered(now - self.first_seen))
 
     def travelled(self, now: float) -> float:
-        """Say how much it is used, to be held against others: good requests there were, and those
-        of an hour at the present rate."""
+        """Return how much it is used, to be held against others: good requests there were, and
+        those of an hour at the present rate."""
         return self.traffic.good + 60 * self.rate(now)
 
     def observe(self, observation: Observation, now: float, *, near: bool = False) -> None:
@@ -261,5 +261,5 @@ def tell_apart(fresh: KnownClass, classes: Iterable[KnownClass]) -> None:
 
 
 def _remembered(seconds: float) -> float:
-    """Give the seconds that a weight stands for which has been kept for so long."""
+    """Return the seconds that a weight stands for which has been kept for so long."""
     return -RECENT * math.expm1(-max(0.0, seconds) / RECENT)

@@ -44,7 +44,7 @@ class Outcome:
         return int(self.degraded) if self.success else 2
 
     def repeats(self, other: Outcome) -> bool:
-        """Say whether this says of a request no more than the other does."""
+        """Return whether this says of a request no more than the other does."""
         return (self.device, self.badness) == (other.device, other.badness)
 
 

@@ -73,11 +73,11 @@ class Topology:
         return Topology(dict(self.callees), paths, self.changes)
 
     def knows(self, name: str) -> bool:
-        """Whether a point or a system of this name was ever reached."""
+        """Return whether a point or a system of this name was ever reached."""
         return name in self.paths or name in self.callees.values()
 
     def reaches(self, systems: frozenset[str]) -> bool:
-        """Whether a point is one of these, or reaches one."""
+        """Return whether a point is one of these, or reaches one."""
         return not systems.isdisjoint(self.callees.values()) or not systems.isdisjoint(self.paths)
 
     def above(self, points: Iterable[str]) -> frozenset[str]:

@@ -150,16 +150,16 @@ class _Pulse:
         above, seen, usual = self.above.copy(), self.seen.copy(), self.usual.copy()
         return _Pulse(self.system, above, self.answered_at, seen, usual, self.usual_at)
 
-    def newest(self, now: float, besides: Iterable[_Seen]) -> list[_Seen]:
-        """Those of the last seconds, or so many within the last minute; ``besides``: those that
-        are not known for good."""
-        recent = [each for each in (*self.seen, *besides) if each.at >= now - RECENT]
+    def newest(self, now: float, beside: Iterable[_Seen]) -> list[_Seen]:
+        """Return the calls of the last seconds, or so many within the last minute. ``beside``:
+        calls that are not known for good."""
+        recent = [each for each in (*self.seen, *beside) if each.at >= now - RECENT]
         recent.sort(key=lambda each: each.at)
         fresh = sum(each.at >= now - FRESH for each in recent)
         return recent[-max(fresh, NEWEST) :]
 
     def failing(self, newest: list[_Seen]) -> list[_Seen]:
-        """Which of the newest failed, if they are enough to say that the point does."""
+        """Return which of the newest failed, if they are enough to say that the point does."""
         bad = [each for each in newest if each.failed]
         if len(newest) >= NEWEST and not any(each.failed for each in newest[-NEWEST:]):
             return []
@@ -169,7 +169,7 @@ class _Pulse:
         return bad if gone or (failed >= LEAST and failed >= SHARE * made) else []
 
     def late(self, newest: list[_Seen]) -> list[_Seen]:
-        """Which of the newest took long, if they are enough to say that the point does."""
+        """Return which of the newest took long, if they are enough to say that the point does."""
         if len(self.usual) < SETTLED:
             return []
         middle = median(self.usual)
@@ -220,16 +220,16 @@ class Vitals:
         return copied
 
     def signs(self, now: float, pending: Iterable[Lineage] = ()) -> Signs:
-        """Say how everything is now (Unix seconds). ``pending``: what is there of requests whose
+        """Return how everything is now (Unix seconds). ``pending``: what is there of requests whose
         traces are not whole yet."""
-        besides = defaultdict[str, list[_Seen]](list)
+        beside = defaultdict[str, list[_Seen]](list)
         for lineage in pending:
             if not (lineage.experiment or lineage.fired):
                 heard = lineage.trace.heard
                 counts = self._learned(lineage.tree, lineage.callees)
                 for point, seen in _shown(lineage, counts, now if heard is None else heard):
-                    besides[point].append(seen)
-        newest = {p: pulse.newest(now, besides[p]) for p, pulse in self._pulses.items()}
+                    beside[point].append(seen)
+        newest = {p: pulse.newest(now, beside[p]) for p, pulse in self._pulses.items()}
         failing = self._ailing(newest, _Pulse.failing)
         late = self._ailing(newest, _Pulse.late)
         worse = failing.keys() | late.keys()
@@ -243,7 +243,7 @@ class Vitals:
         )
 
     def _looks(self, lineage: Lineage, treated: bool, now: float) -> bool:
-        """Whether this one is looked at: so many of a kind are in each second."""
+        """Return whether this one is looked at: so many of a kind are in each second."""
         kind, second = (lineage.service, lineage.route, treated), int(now)
         before, looked = self._looked.get(kind, (second, 0))
         looked = looked + 1 if before == second else 1

@@ -58,5 +58,5 @@ class Waiting:
 
 
 def quiet_for(export_interval: float) -> float:
-    """Tell how long a trace must have been quiet where services export so often."""
+    """Return how long a trace must have been quiet where services export so often."""
     return export_interval + max(AT_LEAST, ON_THE_WAY * export_interval)

@@ -49,7 +49,7 @@ def _patch(here: str) -> Callable[[], None]:
 
 @contextmanager
 def calling(state: _State) -> Iterator[None]:
-    """Say how far a call has come: the real client is ``asked``, or its point is ``passed``."""
+    """Return how far a call has come: the real client is ``asked``, or its point is ``passed``."""
     token = _state.set(state)
     try:
         yield
@@ -58,12 +58,12 @@ def calling(state: _State) -> Iterator[None]:
 
 
 def passed() -> bool:
-    """Tell whether the call that is going on has passed its point already."""
+    """Return whether the call that is going on has passed its point already."""
     return _state.get() == "passed"
 
 
 def answers() -> bool:
-    """Tell whether a fake is to answer the call that is going on, which knows nothing of slow
+    """Return whether a fake is to answer the call that is going on, which knows nothing of slow
     bodies."""
     return _state.get() == "asked"
 
