@@ -36,7 +36,7 @@ def _said(each: Proposal) -> str:
     certain = {"theirs": ", which is no chance", "apart": ", no more than by chance"}
     return (
         f"{counted(each.calls, 'call')} of {each.service} at {each.point} ran in traces of their"
-        f" own, {where}{certain.get(each.belongs, '')}. They are no requests and in no class."
+        f" own, {where}{certain.get(each.belongs, '')}. They are not requests and in no class."
     )
 
 

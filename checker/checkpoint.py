@@ -134,7 +134,7 @@ class Checkpoint:
         data.text("format", (FORMAT,))
         signatures = data.take("signatures")
         if not isinstance(signatures, dict):
-            raise Unreadable(f"{where}: signatures is no object")
+            raise Unreadable(f"{where}: signatures is not an object")
         found = cls(
             request_class=data.text("request_class"),
             version=data.whole("version"),
@@ -186,4 +186,4 @@ def _signature(value: Any, where: str) -> bytes:
     try:
         return base64.b64decode(text(value, where), validate=True)
     except ValueError as error:
-        raise Unreadable(f"{where}: a signature is no base64") from error
+        raise Unreadable(f"{where}: a signature is not base64") from error

@@ -127,7 +127,7 @@ class Head:
         runs = data.many("runs", _count)
         signatures = data.take("signatures")
         if not isinstance(signatures, dict):
-            raise Unreadable(f"{where}: signatures is no object")
+            raise Unreadable(f"{where}: signatures is not an object")
         head = cls(
             size=data.whole("size"),
             root=data.hashed("root"),
@@ -176,7 +176,7 @@ class SigningKey:
         try:
             key = load_pem_private_key(pem.encode(), None)
         except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-            raise Unreadable("this is no private key in PEM, without a passphrase") from error
+            raise Unreadable("this is not a private key in PEM, without a passphrase") from error
         if not isinstance(key, Ed25519PrivateKey):
             raise Unreadable("this private key is none of Ed25519")
         self._key: Ed25519PrivateKey = key
@@ -205,7 +205,7 @@ class PublicKey:
         try:
             key = load_pem_public_key(pem.encode())
         except (ValueError, UnsupportedAlgorithm) as error:
-            raise Unreadable("this is no public key in PEM") from error
+            raise Unreadable("this is not a public key in PEM") from error
         if not isinstance(key, Ed25519PublicKey):
             raise Unreadable("this public key is none of Ed25519")
         self._key = key
@@ -245,7 +245,7 @@ def _id(raw: bytes) -> str:
 
 def _count(value: Any, where: str) -> tuple[str, int, int]:
     if not isinstance(value, list) or len(value) != 3:
-        raise Unreadable(f"{where} is no class, version and count")
+        raise Unreadable(f"{where} is not a class, version and count")
     data = Fields(dict(zip(("class", "version", "count"), value, strict=True)), where)
     return data.text("class"), data.whole("version"), data.whole("count", 1)
 
@@ -254,4 +254,4 @@ def _signature(value: Any, where: str) -> bytes:
     try:
         return base64.b64decode(text(value, where), validate=True)
     except ValueError as error:
-        raise Unreadable(f"{where}: a signature is no base64") from error
+        raise Unreadable(f"{where}: a signature is not base64") from error

@@ -225,7 +225,7 @@ def _listed(text: str) -> list[tuple[Fits, bool]]:
         bare = entry.removeprefix("!").strip()
         fits = _entry(bare.translate(_LOWER))
         if fits is None:
-            _log.warning("%s: %r is no host, pattern or network; it is ignored", VARIABLE, entry)
+            _log.warning("%s: %r is not a host, pattern or network; it is ignored", VARIABLE, entry)
         else:
             entries.append((fits, bare is entry))
     return entries

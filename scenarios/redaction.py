@@ -135,7 +135,7 @@ def redact(request: RawRequest, defining: Mapping[str, str] | None = None) -> Re
     """
     method = request.method.upper()
     if method not in METHODS:
-        raise InvalidScenario(f"{request.method[:20]!r} is no method of HTTP that can be replayed")
+        raise InvalidScenario(f"{request.method[:20]!r} is not an HTTP method that can be replayed")
     body = _json(request.body)
     secrets = frozenset(_secrets(request, body))
     return Redacted(

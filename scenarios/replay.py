@@ -104,7 +104,9 @@ class Assertion:
             try:
                 re.compile(expression or "")
             except re.error as error:
-                raise InvalidReplay(f"{expression!r} is no regular expression: {error}") from error
+                raise InvalidReplay(
+                    f"{expression!r} is not a regular expression: {error}"
+                ) from error
 
     def failure(self, status: int, body: str, seconds: float) -> str | None:
         """Name the failure of an answer that is not good; None for a good one."""
@@ -135,7 +137,7 @@ class Assertion:
         try:
             found = _compiled(path).find(json.loads(body)).values()
         except (ValueError, RecursionError):
-            return f"{path}: the body is no JSON, or nested too deep"
+            return f"{path}: the body is not JSON, or nested too deep"
         except JSONPathError as error:
             return f"{path}: {error}"
         if not found:
@@ -311,7 +313,7 @@ def _prepared(target_url: str, exemplar: Exemplar, safe: Collection[str]) -> htt
             f"change something. Declared safe: {', '.join(safe)}"
         )
     if not exemplar.path.startswith("/"):
-        raise InvalidReplay(f"{exemplar.path!r} is no path; it begins with a slash")
+        raise InvalidReplay(f"{exemplar.path!r} is not a path; it begins with a slash")
     try:
         target = httpx.URL(target_url)
         query = quote(exemplar.query, safe=QUERY).encode() or None
@@ -320,7 +322,7 @@ def _prepared(target_url: str, exemplar: Exemplar, safe: Collection[str]) -> htt
     except (httpx.InvalidURL, ValueError) as error:
         raise InvalidReplay(f"{exemplar} cannot be sent to {target_url!r}: {error}") from error
     if url.scheme not in {"http", "https"} or not url.host:
-        raise InvalidReplay(f"{target_url!r} is no target; give a URL of http or https")
+        raise InvalidReplay(f"{target_url!r} is not a target; give a URL of http or https")
     return request
 
 
@@ -341,7 +343,7 @@ def _compiled(path: str) -> JSONPathQuery:
         return compile_json_path(path)
     except JSONPathError as error:
         raise InvalidReplay(
-            f"{path!r} is no JSONPath (RFC 9535), such as '$.rows[0].title': {error}"
+            f"{path!r} is not a JSONPath (RFC 9535), such as '$.rows[0].title': {error}"
         ) from error
 
 

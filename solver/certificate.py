@@ -67,5 +67,5 @@ class Certificate:
         if isinstance(data, dict) and data.get("format") == "ldfi-certificate/1":
             raise ValueError(f"this certificate is of an older format than {FORMAT!r}")
         if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise ValueError(f"this is no certificate in the format {FORMAT!r}")
+            raise ValueError(f"this is not a certificate in the format {FORMAT!r}")
         return cls(data)

@@ -64,4 +64,4 @@ def _check(request_class: str, table: Any) -> None:
         if key not in KEYS:
             raise ValueError(f"{where}: only {' and '.join(KEYS)} are known")
         if not isinstance(value, str) or not 0 < len(value) <= LONGEST or not value.isprintable():
-            raise ValueError(f"{where}: {value!r} is no line of 1 to {LONGEST} characters")
+            raise ValueError(f"{where}: {value!r} is not a line of 1 to {LONGEST} characters")

@@ -393,13 +393,11 @@ class Config(BaseSettings):
     def _together(self) -> Self:
         self.waiting()
         if self.halt_port is not None and self.halt_port == self.port:
-            raise ValueError(f"halt_port and port are both {self.port}: two doors need two ports")
+            raise ValueError(f"halt_port must differ from port, got {self.port} for both")
         if self.grpc_port in {self.port, self.halt_port} - {0, None}:
-            raise ValueError(
-                f"grpc_port {self.grpc_port} is taken: port and halt_port differ from it"
-            )
+            raise ValueError(f"grpc_port must differ from port and halt_port, got {self.grpc_port}")
         if self.halt_port is not None and self._in_memory():
-            raise ValueError("halt_port needs a database that lasts: two doors, two connections")
+            raise ValueError("halt_port requires a persistent database, not in-memory SQLite")
         if self.guardrails and self.prometheus_url is None:
             raise ValueError("guardrails need prometheus_url")
         if self.webhook_url is not None and self.webhook_secret is None:

@@ -163,7 +163,7 @@ class Arming:
             self.abort(campaign, experiment, against.reason, now)
 
     def renew(self, now: float) -> None:
-        """Keep on record that what is armed is alive; what is not ours any more is disarmed."""
+        """Renew the leases on record; disarm what is no longer ours."""
         if now < self._next_renewal:
             return
         self._next_renewal = now + self._lease * RENEWED
@@ -193,7 +193,7 @@ def _refuse(campaign: Campaign, experiment: Experiment, refused: Refused, now: f
 
 
 def _hold(campaign: Campaign, experiment: Experiment, reason: str, now: float) -> None:
-    """Have it wait, and be proposed anew."""
+    """Put an experiment off; it is proposed again."""
     if experiment.state == "proposed":
         campaign.hold(experiment, reason, now + RETRY_SECONDS)
 

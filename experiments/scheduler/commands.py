@@ -63,7 +63,7 @@ class Commands:
         return campaign
 
     def pause(self, campaign_id: str, reason: str, who: str, now: float) -> Campaign:
-        """Let a campaign start nothing more for now; what runs is disarmed.
+        """Pause a campaign; its experiments are disarmed.
 
         Raises NotFound, or Conflict when it does not run.
         """

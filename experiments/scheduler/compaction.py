@@ -84,7 +84,7 @@ class Foreseen:
 
 
 def foreseen(session: Session, before: float, now: float) -> Foreseen:
-    """Fold all results, and put nothing on record: say what would go. Nothing is changed."""
+    """Return what a compaction would delete, and change nothing."""
     foldings = list(_foldings(lambda: nullcontext(session), max(before, now - FRESH)))
     going = frozenset(_going(session, before, foldings))
     live = {ALL, *(row.id for row in campaigns.live(session))}
@@ -161,7 +161,7 @@ def _of_campaign(
     was: StoredSnapshot | None,
     rows: Sequence[ExperimentRow],
 ) -> StoredSnapshot:
-    """Fold what these runs of a campaign have taught of a class."""
+    """Return the snapshot of a class after these runs of a campaign."""
     campaign, experience = going.campaign, Experience()
     if was is not None:
         experience.join(was.experience)
@@ -182,7 +182,7 @@ def _of_class(
     rows: Sequence[ExperimentRow],
     before: float,
 ) -> StoredSnapshot:
-    """Fold what all campaigns have taught of a class."""
+    """Return the snapshot of a class after the results of all campaigns."""
     taught = Taught(was, [each.lesson for each in rows if each.lesson is not None])
     snapshot = Snapshot() if known is None else explored_from(known, taught).snapshot()
     version = _GONE if known is None else known.version

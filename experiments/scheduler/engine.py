@@ -144,7 +144,7 @@ class Engine:
         }
 
     def fates(self) -> dict[str, int]:
-        """Count traces by what became of them; ``unjoined``: whole, and no device reported."""
+        """Return the number of traces by fate; ``unjoined``: whole, and no device reported."""
         unjoined = self._join.dropped["no_outcome"]
         return {**dict.fromkeys(FATES, 0), **self._assembler.fates, "unjoined": unjoined}
 
@@ -160,7 +160,7 @@ class Engine:
         return self._assembler.oldest
 
     async def current_state(self, now: float) -> CurrentState:
-        """Return how things are, for whoever is about to take something down."""
+        """Return the current state, for whoever is about to take something down."""
         return CurrentState(now, await self.signs(now), self.scheduler.state.breach)
 
     async def signs(self, now: float) -> Signs:
@@ -195,7 +195,7 @@ class Engine:
     def receive_observation(
         self, observation: Observation, now: float, at: tuple[int, int]
     ) -> None:
-        """Take a request of which an ingest worker has joined both halves, each once.
+        """Take a request that an ingest worker has joined with its report; each comes once.
 
         ``at``: partition and offset where it stands in the stream.
         """
@@ -214,11 +214,11 @@ class Engine:
         self.sightings.take_event(event)
 
     def receive_hole(self, service: str, features: Features) -> None:
-        """Take a request of which less came than its trace announced, from an ingest worker."""
+        """Take from an ingest worker a request whose trace lacks announced spans."""
         self.sightings.take_hole(features, service)
 
     def look(self) -> Figures:
-        """Tell each class what cannot be seen of it, as of now; return all that is known."""
+        """Update in each class the share that cannot be seen, and return all figures."""
         figures = self.sightings.figures(self.said)
         for known in self.catalogue.classes.values():
             traffic = known.traffic
@@ -229,15 +229,15 @@ class Engine:
         return figures
 
     def say(self, point: str, belong: bool | None, who: str, now: float) -> None:
-        """Take in what a person says of calls in traces of their own: whether they are of the
-        requests that they run within; None: nothing any more."""
+        """Record what a person says of calls in traces of their own: whether they belong to the
+        requests they run within; None takes it back."""
         with self._db.change(now, who) as change:
             self.said = loose.say(change, point, belong)
         self.look()
 
     def silent(self) -> list[str]:
-        """List the services whose injectors report and of which no trace tells, where there are
-        traces of others."""
+        """Return services whose injectors report while no trace names them, if there are traces
+        of others."""
         known = {*self.sightings.seen}
         for each in self.catalogue.classes.values():
             known |= {each.service, *each.traffic.topology.callees.values()}
@@ -262,7 +262,7 @@ class Engine:
         return None if known is None else known.name
 
     def receive_report(self, text: str, now: float) -> None:
-        """Take what an injector says that it can reach."""
+        """Take an injector's report of the points it can reach."""
         try:
             self.scheduler.state.injectors.hear(InjectorReport.parse(text), now)
         except ValueError:
@@ -310,7 +310,7 @@ class Engine:
             await asyncio.sleep(due - time.monotonic())
 
     def _disarm_for_a_step(self, now: float) -> None:
-        """Disarm everything, for the machine's clock was set: nobody knows what else goes by it."""
+        """Disarm everything after the machine's clock was set."""
         reason = f"the machine's clock was set by {self._clock.last_step:+.0f} s"
         _log.warning("%s: everything armed is disarmed", reason)
         self.board.clear()
@@ -358,7 +358,7 @@ class Engine:
             self.scheduler.lose(*cut)
 
     def _name_late(self) -> None:
-        """Let each class know what happens in its requests after they were judged."""
+        """Note in each class what requests did after they were judged."""
         for request, span in self._assembler.take_late():
             what = request or (span.operation if span.parent_id is None else None)
             known = self.catalogue.class_of(what.features, what.service) if what else None

@@ -22,7 +22,7 @@ from ldfi.experiments.store.snapshots import Taught
 
 
 def knowledge_of(session: Session, known: KnownClass) -> Knowledge:
-    """Gather what traffic and all experiments on this version of the class have shown."""
+    """Return the knowledge of a class: from its traffic and all experiments on its version."""
     return knowledge_from(known, snapshots.of_classes(session, [known.name])[known.name])
 
 
@@ -35,7 +35,7 @@ async def knowledge_beside(db: Database, known: KnownClass) -> Knowledge:
 
 
 def knowledge_from(known: KnownClass, taught: Taught) -> Knowledge:
-    """Gather what traffic and these results have shown, as far as they are of this version."""
+    """Return the knowledge from traffic and those of these results that are of its version."""
     exploration = explored_from(known, taught)
     exploration.begin_run(())
     return exploration.knowledge

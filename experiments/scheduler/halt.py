@@ -52,7 +52,7 @@ class HaltSwitch:
             self._abort_all(reason, now)
 
     def heed(self, reason: str) -> None:
-        """Disarm everything, at once: somebody halts, and is just putting it on record.
+        """Disarm everything at once, for a halt that is being put on record.
 
         This waits for nothing, the database included, so that edges are told without delay. What
         else there is to be done is left to the next :meth:`sync`.
@@ -62,7 +62,7 @@ class HaltSwitch:
         self._state.halted_here = switches.both(self._state.halted_here, reason)
 
     def owe(self, reason: str, who: str) -> None:
-        """Put a halt that was heeded on record: whoever wanted to could not."""
+        """Put a heeded halt on record that could not be written."""
         self._record.owe_halt(reason, who)
 
     def disarm(self, reason: str, now: float, jumps: Iterable[Jump]) -> None:
@@ -91,7 +91,7 @@ class HaltSwitch:
         self._global_halt = global_halt
 
     def sync(self, now: float) -> None:
-        """Follow what is on record: a halt, the windows, and campaigns that are not here yet.
+        """Apply the record: a halt, the windows, and campaigns that are new here.
 
         What is armed and must not be any more is disarmed.
         """

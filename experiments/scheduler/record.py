@@ -80,7 +80,7 @@ class Record:
             self.save(campaign, now, who)
 
     def busy(self) -> set[str]:
-        """List the campaigns of which something is still to be written."""
+        """Return the campaigns with unwritten changes."""
         late = {each.campaign.id for each in self._late}
         owed = {*self._campaigns, *self._uncertified}
         return late | owed | {each.campaign.id for each in self._endings}
@@ -103,7 +103,7 @@ class Record:
         del self._campaigns[campaign.id]
 
     def certificates(self, campaign: Campaign) -> list[dict[str, Any]]:
-        """Return a campaign's certificates; as written last where somebody else writes them."""
+        """Return a campaign's certificates, as last written if another process writes them."""
         if not self.beside:
             return campaign.certificates()
         filed = (each.knowledge.filing.document for each in campaign.explorations.values())
@@ -131,7 +131,7 @@ class Record:
             experiments.end(change, experiment, 0, None)
 
     def end(self, campaign: Campaign, experiment: Experiment, now: float) -> None:
-        """Write that an experiment is over, and with it what it taught.
+        """Write the end of an experiment with its result.
 
         Where that cannot be worked out the experiment ends without a verdict; nothing else does.
         """
@@ -176,7 +176,7 @@ class Record:
         tracing.tell("end", experiment, each.began)
 
     def _open_again(self, campaign: Campaign, result: ExperimentResult) -> None:
-        """Let be tried again what killed a process once, and was survived now."""
+        """Allow again what killed a process once and was survived now."""
         tried = {fault.partition("@")[2] for fault in result.injected} & campaign.closed.keys()
         if tried:
             with self._db.read() as session:

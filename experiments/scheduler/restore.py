@@ -81,7 +81,7 @@ def explored(
 
 
 def result_in(row: ExperimentRow) -> ExperimentResult:
-    """Read what an experiment taught."""
+    """Return the result that a row holds."""
     assert row.lesson is not None, "only rows with a result are asked for"  # noqa: S101
     return ExperimentResult.from_json(row.lesson)
 
@@ -91,7 +91,7 @@ def _counts(campaign: Campaign, known: KnownClass, version: int | None) -> bool:
 
 
 def _learn(campaign: Campaign, exploration: Exploration, rows: Iterable[ExperimentRow]) -> None:
-    """Learn again what this run has taught so far."""
+    """Replay the results of this run."""
     name = exploration.knowledge.name
     campaign.trials.remember(name, exploration.knowledge.results)
     mine = [

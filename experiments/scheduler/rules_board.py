@@ -64,7 +64,7 @@ class RulesBoard:
         return [name for name, armed_rule in self._armed_rules.items() if armed_rule.down is None]
 
     def all(self) -> Mapping[str, ArmedRule]:
-        """Map every experiment that is not forgotten yet, by its id, to what is known of it."""
+        """Return every rule that is not forgotten yet, by experiment id."""
         return self._armed_rules
 
     def __getitem__(self, experiment: str) -> ArmedRule:
@@ -90,8 +90,8 @@ class RulesBoard:
         self._announce()
 
     def allow(self, experiment: str, total: int, now: float, *, members: int | None = None) -> None:
-        """Let so many devices be treated in all; never fewer than before, nor more than are
-        reserved. ``members``: how many are from now on."""
+        """Allow so many devices in total; never fewer than before, nor more than are reserved.
+        ``members``: how many are reserved from now on."""
         armed_rule = self._armed_rules[experiment]
         if members is not None:
             armed_rule.members, armed_rule.allowed = members, min(armed_rule.allowed, members)
@@ -112,7 +112,7 @@ class RulesBoard:
             self.take_down(experiment)
 
     def close(self) -> None:
-        """Disarm everything, and have whoever waits here go elsewhere."""
+        """Disarm everything, and release the edges that wait here."""
         self.clear()
         if not self.closed:
             self.closed = True
@@ -149,7 +149,7 @@ class RulesBoard:
         token: str = "",
         by_address: bool = False,
     ) -> None:
-        """Hear an edge that asks for news: it holds ``version``, and so many devices are enrolled.
+        """Take an edge's poll: the ``version`` it holds, and its enrolled devices.
 
         ``mute``: it says nothing of control, as edges once did. ``asked``: all its asks up to that
         number are settled; None: it cannot ask. ``late``: how many of them came to nothing in time.

@@ -101,11 +101,12 @@ class State:
         raise NotFound(f"there is no experiment {experiment_id!r} that still runs")
 
     def unsure(self, experiment: Experiment) -> frozenset[str]:
-        """Return its points at which nobody has seen yet whether a fault kills the process."""
+        """Return the points of an experiment where it is unknown whether a fault kills the
+        process."""
         return frozenset(fault.point for fault in experiment.faults) - self.outlived
 
     def facts(self, campaign: Campaign, now: float) -> Facts:
-        """Return what the guards have to know of a campaign, whatever its classes."""
+        """Return what guards need of a campaign, without a class."""
         calendar = campaign.definition.calendar
         return Facts(
             halted=self.halted,
@@ -117,7 +118,7 @@ class State:
         )
 
     def facts_of(self, campaign: Campaign, experiment: Experiment, now: float) -> Facts:
-        """Return the same, and what they have to know of an experiment's class and points."""
+        """Return what guards need of a campaign and of an experiment's class and points."""
         facts = self.facts(campaign, now)
         exploration = campaign.explorations.get(experiment.request_class)
         if exploration is not None:
@@ -131,7 +132,7 @@ class State:
         return replace(facts, touches=touches(self.windows, experiment, exploration))
 
     def of_class(self, facts: Facts, exploration: Exploration, now: float) -> Facts:
-        """Return what the guards have to know of a campaign, and of one of its classes."""
+        """Return what guards need of a campaign and one of its classes."""
         known, settings = exploration.knowledge, exploration.settings
         steady = known.traffic.steady(now)
         heard = None if settings.promql is not None else known.traffic.reporting.share(now)

@@ -43,7 +43,7 @@ class AnswerAssertion:
         match = _FORM.fullmatch(text.strip())
         if match is None or (match["what"] == "status" and not match["how"]):
             raise InvalidAssertion(
-                f"{text!r} is no assertion; write status==200, json.items or json.total==3"
+                f"{text!r} is not an assertion; write status==200, json.items or json.total==3"
             )
         given = match["value"] or "null"
         try:

@@ -63,7 +63,7 @@ class Proxy:
         url = urlsplit(target)
         if url.scheme not in {"http", "https"} or not url.hostname:
             raise InvalidAddress(
-                f"{target!r} is no target; give a URL, as in http://127.0.0.1:8080"
+                f"{target!r} is not a target; give a URL, as in http://127.0.0.1:8080"
             )
         self._https = url.scheme == "https"
         self._host, self._port = url.hostname, url.port or (443 if self._https else 80)

@@ -142,7 +142,7 @@ def split(address: str) -> tuple[str, int]:
     """Read ``HOST:PORT`` (no host: loopback). Raises InvalidAddress."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
-        raise InvalidAddress(f"{address!r} is no address; give HOST:PORT, as in 127.0.0.1:4318")
+        raise InvalidAddress(f"{address!r} is not an address; give HOST:PORT, as in 127.0.0.1:4318")
     return host.strip("[]") or "127.0.0.1", int(port)
 
 

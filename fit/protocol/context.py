@@ -138,6 +138,8 @@ def decode(keys: Keys, value: str, now: float, *, grace: float = 0.0) -> Failure
     if expires + grace <= now:
         raise ExpiredContext(f"failure context expired {now - expires:.0f} s ago")
     if expires - now > LONGEST:
-        raise ExpiredContext(f"failure context is said to be good for {expires - now:.0f} s")
+        raise ExpiredContext(
+            f"failure context expires {expires - now:.0f} s from now; the maximum is {LONGEST} s"
+        )
     injections = read(match["version"], match["faults"])
     return FailureContext(match["experiment"], _ARMS[match["arm"]], expires, injections)

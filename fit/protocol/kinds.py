@@ -69,13 +69,13 @@ def kind_of(text: str) -> FaultKind:
     form = _FORMS.get(family)
     if form is None:
         if family not in FAMILIES:
-            raise ValueError(f"{family!r} is no kind of fault; the kinds are {_all()}")
+            raise ValueError(f"{family!r} is not a kind of fault; the kinds are {_all()}")
         if colon and family != "delay":
-            raise ValueError(f"{text!r} is no kind of fault: {family} stands alone")
+            raise ValueError(f"{text!r} is not a kind of fault: {family} stands alone")
         if colon:
             _check_drawn(text, argument)
     elif not _fits(family, argument):
-        raise ValueError(f"{text!r} is no kind of fault: after {family}: comes {form}")
+        raise ValueError(f"{text!r} is not a kind of fault: after {family}: comes {form}")
     return text
 
 
@@ -161,11 +161,11 @@ def _check_drawn(kind: str, argument: str) -> None:
     try:
         lengths_of(argument)
     except ValueError as problem:
-        raise ValueError(f"{kind!r} is no kind of fault: {problem}") from None
+        raise ValueError(f"{kind!r} is not a kind of fault: {problem}") from None
     if not _drawn(argument):
         raise ValueError(
-            f"{kind!r} is no kind of fault: how long a delay hangs that is not drawn is no part of "
-            f"its kind; write delay, or lengths that are drawn: delay:0.5..{argument}"
+            f"{kind!r} is not a kind of fault: a fixed delay has no length in its kind; "
+            f"write delay, or lengths that are drawn: delay:0.5..{argument}"
         )
 
 

@@ -117,7 +117,7 @@ def _read_condition(item: dict[str, Any]) -> Condition:
         or not isinstance(value, str | None)
         or not isinstance(negated, bool)
     ):
-        raise TypeError(f"{str(item)[:80]} is no condition")
+        raise TypeError(f"{str(item)[:80]} is not a condition")
     return Condition(feature, value, negated)
 
 

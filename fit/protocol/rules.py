@@ -226,7 +226,7 @@ def _read_number(value: object, largest: float) -> float:
 
 def _read_count(value: object, largest: float = math.inf) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
-        raise ValueError(f"{str(value)[:80]} is no count from 0 to {largest}")
+        raise ValueError(f"{str(value)[:80]} is not a count from 0 to {largest}")
     return value
 
 

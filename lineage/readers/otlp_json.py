@@ -55,7 +55,7 @@ def read_document(document: Any) -> Batch:
     spans: list[Span] = []
     groups = _get(_unwrapped(document), *_GROUPS)
     if not isinstance(groups, list):
-        raise UnreadableTraces("JSON without a list of resourceSpans is no OTLP trace data")
+        raise UnreadableTraces("JSON without a list of resourceSpans is not OTLP trace data")
     rejected = 0
     for group in groups:
         service = _service(_get(group, "resource"))

@@ -51,7 +51,7 @@ def program(scenario: Scenario, path: str | None) -> Program:
             "what to ask for: --path '/…'"
         )
     if not asked.startswith("/"):
-        raise NotExpressible(f"{asked!r} is no path; it begins with a slash")
+        raise NotExpressible(f"{asked!r} is not a path; it begins with a slash")
     if request.method not in SAFE_METHODS:
         raise NotExpressible(
             f"{request.method} may change something each time it is sent, and of its body only the "

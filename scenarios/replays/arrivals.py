@@ -48,11 +48,11 @@ def stretches(profile: RateProfile, rate: float, seconds: float) -> tuple[Stretc
     """Write a profile as stretches; ``rate`` is the highest. Raises InvalidReplay."""
     for name, value in (("rate", rate), ("duration", seconds)):
         if not 0 < value < math.inf:
-            raise InvalidReplay(f"{value} is no {name}: give more than nothing")
+            raise InvalidReplay(f"{name} must be greater than 0, got {value:g}")
     made = _made(profile, rate, seconds)
     if sum(each.requests for each in made) > MOST_REQUESTS:
         raise InvalidReplay(
-            f"more than {MOST_REQUESTS:,} requests in one run: give a shorter duration, or drive a "
+            f"a run has {MOST_REQUESTS:,} requests at most: give a shorter duration, or drive a "
             "load generator with `ldfi replay export --k6`"
         )
     return made

@@ -59,9 +59,9 @@ class TargetAddress:
             parts = urlsplit(url)
             port = parts.port or (443 if parts.scheme == "https" else 80)
         except ValueError as error:
-            raise InvalidReplay(f"{url!r} is no target: {error}") from error
+            raise InvalidReplay(f"{url!r} is not a target: {error}") from error
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
-            raise InvalidReplay(f"{url!r} is no target; give a URL of http or https")
+            raise InvalidReplay(f"{url!r} is not a target; give a URL of http or https")
         return cls(url, parts.hostname, port, parts.scheme == "https", parts.path.rstrip("/"))
 
     @property

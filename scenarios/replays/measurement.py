@@ -115,7 +115,7 @@ def read_measurement(file: Path) -> Measurement:
     try:
         first, *rest = (json.loads(line) for line in file.read_text("utf-8").splitlines() if line)
         if first.get("ldfi") != "replay" or first.get("version") != VERSION:
-            raise InvalidReplay(f"{file} is no run of `ldfi replay run`, or one of another version")
+            raise InvalidReplay(f"{file} is not a run of `ldfi replay run` in version {VERSION}")
         made = Measurement(
             str(first["recording"]),
             str(first["profile"]),

@@ -73,7 +73,7 @@ class Series:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidReplay(f"no series of a replay: {error!r}") from error
         if len(made.due) != len(made.seconds):
-            raise InvalidReplay(f"{made.name}: as many latencies as requests, or it is no series")
+            raise InvalidReplay(f"{made.name}: the numbers of latencies and of requests differ")
         return made
 
 

@@ -33,7 +33,7 @@ def _folder(file: Path) -> None:
 
 UNUSABLE: dict[str, tuple[Callable[[Path], None], str]] = {
     "of a later version": (_later, LATER),
-    "garbage": (_garbage, "is no database of SQLite"),
+    "garbage": (_garbage, "is not a database of SQLite"),
     "a folder": (_folder, "must be a file"),
 }
 COMMANDS = [("serve", "--port", "0"), ("prune",), ("prune", "--dry-run")]

@@ -25,7 +25,7 @@ TWICE = 2
 
 
 def survivals(results: Iterable[ExperimentResult]) -> dict[Hypothesis, list[ExperimentResult]]:
-    """Group the good results by what was injected."""
+    """Return the good results, grouped by injected set."""
     found: dict[Hypothesis, list[ExperimentResult]] = {}
     for result in results:
         if result.succeeded:
@@ -34,13 +34,13 @@ def survivals(results: Iterable[ExperimentResult]) -> dict[Hypothesis, list[Expe
 
 
 def fired_twice(same: Sequence[ExperimentResult]) -> frozenset[str]:
-    """Return what fired in two of these results, or in the only one."""
+    """Return the faults that fired in two of these results, or in the only one."""
     times = Counter(fault for each in same for fault in each.fired)
     return frozenset(fault for fault, count in times.items() if count >= min(TWICE, len(same)))
 
 
 def agreed(result: ExperimentResult, same: Sequence[ExperimentResult]) -> ExperimentResult:
-    """Leave of a result what all of the same set and verdict bear out.
+    """Return the result, reduced to what all results of the same set and verdict agree on.
 
     What good ones relied on is united where they are learned: they survived the same.
     """
@@ -65,7 +65,7 @@ def together(
 
 
 def borne_out(results: Sequence[ExperimentResult]) -> list[ExperimentResult]:
-    """Leave of every result what those of the same set and verdict bear out."""
+    """Return every result, reduced to what those of the same set and verdict agree on."""
     groups: dict[tuple[Hypothesis, bool | None], list[ExperimentResult]] = {}
     for each in results:
         groups.setdefault((each.injected, each.succeeded), []).append(each)
@@ -76,7 +76,8 @@ def borne_out(results: Sequence[ExperimentResult]) -> list[ExperimentResult]:
 
 
 def witnesses(harm: ExperimentResult, results: Iterable[ExperimentResult]) -> int:
-    """Count the results which say that what fired in a harmful one hurts: itself and others."""
+    """Return how many results show that the faults which fired in ``harm`` hurt, itself
+    included."""
     return sum(each.succeeded is False and each.fired <= harm.fired for each in results)
 
 

@@ -127,7 +127,8 @@ class Campaign:
 
     @property
     def confirming_purpose(self) -> Purpose:
-        """Say for what an experiment is whose harm makes a finding: e-LOND counts just those."""
+        """Return the purpose of experiments whose harm makes a finding; e-LOND counts these
+        only."""
         return "confirm" if self.settings.confirm else "explore"
 
     def live(self) -> bool:
@@ -139,7 +140,7 @@ class Campaign:
         return [experiment for experiment in self.running.values() if experiment.active]
 
     def begin_run(self, now: float) -> None:
-        """Begin the next run: what was found is tried again."""
+        """Begin the next run; findings are tried again."""
         self.state, self.reason = "running", ""
         self.run_started_at, self.next_run_at = now, None
         self.ending, self.spent = None, False
@@ -201,7 +202,8 @@ class Campaign:
     def enroll(
         self, classes: Mapping[str, KnownClass], known: Callable[[str], Iterable[Hypothesis]]
     ) -> None:
-        """Take up ready classes, some at a time. ``known``: what was found in a class before."""
+        """Start to explore ready classes, a few at a time. ``known``: earlier findings of a
+        class."""
         room = ENROLLED_AT_ONCE
         for name, each in classes.items():
             if name in self.explorations or name in self.held or not self.wants(name):
@@ -289,7 +291,7 @@ class Campaign:
     def close(
         self, experiment: Experiment
     ) -> tuple[ExperimentResult | None, list[FindingChange], Runs]:
-        """Take in what an ended experiment teaches; nothing when it was aborted.
+        """Learn the result of an ended experiment; nothing when it was aborted.
 
         Also gives two of its requests, to be shown.
         """
@@ -325,11 +327,12 @@ class Campaign:
         return result, changes, runs
 
     def forget(self, experiment: Experiment) -> None:
-        """Forget an experiment long after its end: what still comes in for it is not counted."""
+        """Forget an experiment long after its end; later requests of it are not counted."""
         self._by_id.pop(experiment.id, None)
 
     def follow(self, changed: ClassChange) -> bool:
-        """Follow a class that changed, went or came back; say whether to abort what runs on it."""
+        """Follow a class that changed, expired or came back; return whether to abort its
+        experiments."""
         known, name = changed.known, changed.known.name
         if name not in self.explorations:
             return False
@@ -405,7 +408,7 @@ class Campaign:
 
 
 def _planned(settings: Settings, share: float) -> Settings:
-    """Observe for longer where only some of a class's requests reach what is tried: so long that as
-    many come by as elsewhere, if that may be."""
+    """Return the plan with a longer window if few requests of the class reach the point: long
+    enough for the usual number of requests, if the settings allow it."""
     longer = settings.window if share > 1 - COMMON else settings.window / share
     return replace(settings, window=max(settings.window, min(LONGEST_WINDOW, longer)))

@@ -61,7 +61,7 @@ class ClassContext:
 def class_context(
     traffic: Traffic, results: Sequence[ExperimentResult], settings: Settings, injectors: Injectors
 ) -> ClassContext:
-    """Gather what traffic shows by now, and these results."""
+    """Return the context in which results of a class are read: from its traffic and the results."""
     frequent = tuple(traffic.frequent())
     seen = {f.partition("@")[2] for relied_on, _, _ in frequent for f in relied_on}
     taken_in = traffic.taken_in - seen
@@ -96,8 +96,8 @@ def class_context(
 def _proxied(
     seen: Iterable[tuple[frozenset[str], frozenset[str], str]], patterns: tuple[str, ...]
 ) -> frozenset[str]:
-    """Find the points at which somebody answers 503 for a dependency that is dead: those that
-    somebody named, and those where nature has shown that answer and never a refused connection."""
+    """Return the points whose callee's proxy answers 503 for a dead dependency: those declared,
+    and those where that answer was seen and a refused connection never was."""
     listed = list(seen)
     failed = {fault for _, failures, _ in listed for fault in failures}
     faults = failed | {fault for relied_on, _, _ in listed for fault in relied_on}

@@ -64,7 +64,7 @@ class LeftOpen:
 
     @property
     def within(self) -> bool:
-        """Return whether anything is left of what the run was to try."""
+        """Return whether hypotheses are left that the run was to try."""
         return bool(self.why or self.silent or self.unreached or self.unseen)
 
     @property
@@ -109,7 +109,7 @@ class Ending:
         return f"{_HEADS[self.kind]}: {'; '.join(filter(None, parts)) or 'nothing was tried'}"
 
     def to_json(self) -> dict[str, Any]:
-        """For the record, and for whoever reads it there."""
+        """Return it as JSON, for the store and the API."""
         return {
             "kind": self.kind,
             "left": [
@@ -200,7 +200,7 @@ class _Open:
 
 
 def left_open(exploration: Exploration, trials: Trials) -> LeftOpen | None:
-    """Return what is left open of one class; None where nothing is."""
+    """Return the open hypotheses of one class, with reasons; None if none are left."""
     name = exploration.knowledge.name
     found = _Open(exploration, trials.last(name))
     if exploration.only:
@@ -231,7 +231,7 @@ def left_open(exploration: Exploration, trials: Trials) -> LeftOpen | None:
 
 
 def _unseen(exploration: Exploration) -> str:
-    """Return what cannot be seen, where that is more than somebody asked for."""
+    """Return the share that cannot be seen, if it is above the bound that was asked for."""
     knowledge = exploration.knowledge
     figure, bound = knowledge.traffic.unseen, knowledge.settings.unseen
     return f"{figure.line} ({bound:g} is asked for)" if figure.above(bound) else ""
@@ -257,7 +257,7 @@ def _hypotheses(why: Mapping[str, int]) -> str:
 
 
 def _beyond(out_of_bounds: Mapping[str, str]) -> str:
-    """Return what was not tried, and why, reason by reason."""
+    """Return what was not tried, by reason."""
     by_reason: dict[str, list[str]] = {}
     for each in sorted(out_of_bounds):
         by_reason.setdefault(out_of_bounds[each], []).append(each)

@@ -51,7 +51,7 @@ class EvidenceQuality:
 
     @property
     def firm(self) -> SolverInput:
-        """Return what the firm results amount to."""
+        """Return the solver input of the firm results alone."""
         if self._firm is None:
             chosen = list(self._chosen.values())
             everything = chosen == self._known
@@ -73,7 +73,7 @@ class EvidenceQuality:
         return [frozenset(map(str, each)) for each in self.firm.explorer.open_hypotheses(limit)]
 
     def shaky(self) -> list[Hypothesis]:
-        """List what was survived too seldom and closes what would be open without it.
+        """Return sets survived too seldom that close hypotheses nothing else closes.
 
         First what was learned by earlier rules, then what closes most.
         """
@@ -89,13 +89,14 @@ class EvidenceQuality:
         )
 
     def outdated_sets(self) -> Iterator[Hypothesis]:
-        """Name what rests on earlier rules alone and closes what would be open without it."""
+        """Return sets that rest on results by earlier rules only and close hypotheses nothing
+        else closes."""
         if any(map(self.outdated, self.survived)):
             yield from filter(self.outdated, self.shaky())
 
     def worth_repeating(self) -> Iterator[Hypothesis]:
-        """Name what is to be tried again for a certificate to rest on, what closes most first; and
-        what no result closes that was tried too seldom."""
+        """Return sets to try again before a certificate may rest on them: first those that close
+        most; then those tried too seldom that close nothing."""
         yield from self.shaky()
         yield from self._open_though("safe")
 
@@ -108,7 +109,7 @@ class EvidenceQuality:
         return all(each.rules < RULES for each in self.survived.get(injected, ()))
 
     def weightiest(self) -> list[Hypothesis]:
-        """List what was survived: first what closes most for the times it was tried.
+        """Return survived sets, first those that close most for the times they were tried.
 
         So tries are given out in proportion to what they close.
         """
@@ -121,7 +122,7 @@ class EvidenceQuality:
         return sorted(weights, key=lambda each: (-weights[each], sorted(each)))
 
     def behind(self, faults: Hypothesis) -> list[Hypothesis]:
-        """List what was injected where these faults seemed to hurt."""
+        """Return the injected sets of the experiments in which these faults seemed to hurt."""
         fired = self.solver_input.with_tokens(faults)
         return [
             each.injected
@@ -130,8 +131,8 @@ class EvidenceQuality:
         ]
 
     def contradictions(self) -> Iterator[tuple[ExperimentResult, list[Hypothesis]]]:
-        """List harm of what others show to be survived, as far as that is not settled, with what
-        is to be tried again."""
+        """Return unsettled contradictions: a harmful result, and the sets to try again to settle
+        it."""
         doubtful = set(self.solver_input.explorer.doubtful)
         for result in self._known:
             if (
@@ -144,8 +145,8 @@ class EvidenceQuality:
                     yield result, again
 
     def statement(self) -> Statement:
-        """Copy what the certificate says and what of it is firm, so that it can be written while
-        more is learned."""
+        """Return a snapshot of the certificate with what is firm; it can be written while more
+        is learned."""
         experiments = [n for n, each in enumerate(self.results) if each.purpose != "rejected"]
         at = {result: place for place, result in enumerate(experiments)}
         unsettled = sorted({each.injected for each, _ in self.contradictions()}, key=sorted)
@@ -159,14 +160,14 @@ class EvidenceQuality:
         return self.solver_input.explorer.statement(doubt)
 
     def _open_though(self, judged: Judgement) -> Iterator[Hypothesis]:
-        """Name what the firm results leave open and all results together do not."""
+        """Return hypotheses that are open by the firm results and closed by all results."""
         if self.firm is not self.solver_input:
             for each in self.open():
                 if self.solver_input.explorer.judge(each) == judged:
                     yield each
 
     def _closing(self) -> Mapping[Hypothesis, list[Hypothesis]]:
-        """Group what is not firm by what all of its results show to be survived."""
+        """Return results that are not firm, grouped by the sets they show to be survived."""
         found = defaultdict(list)
         for injected, same in self.survived.items():
             if not self._enough(injected, self.wanted(injected)):
@@ -207,7 +208,7 @@ class EvidenceQuality:
         return not self.solver_input.settings.confirm or witnesses(harm, self._known) >= TWICE
 
     def _against(self, harm: ExperimentResult) -> list[Hypothesis]:
-        """List what says that a harm cannot be, and was not tried often enough."""
+        """Return the sets whose survival contradicts a harm and was not seen often enough."""
         shown = self.solver_input.explorer.survivals(self.solver_input.with_tokens(harm.fired))
         names = {frozenset(map(str, each)) for each in shown}
         return [
@@ -226,5 +227,5 @@ def evidence_quality(
     *,
     doubted: bool,
 ) -> EvidenceQuality:
-    """Look at what these results are worth."""
+    """Return how well-founded these results are."""
     return EvidenceQuality(results, hurt, solver_input, empty, doubted, survivals(results))

@@ -35,7 +35,7 @@ class Experience:
             self._harmful.update(result.fired)
 
     def join(self, other: Experience) -> None:
-        """Count what somebody else has counted as well."""
+        """Add the counts of another experience."""
         self._tried.update(other._tried)
         self._harmful.update(other._harmful)
 

@@ -129,7 +129,7 @@ class Exploration:
         self._asked = list(self.only)
 
     def begin_run(self, known: Iterable[Hypothesis]) -> None:
-        """Begin a new run of the campaign: try once more what was found before, or in vain."""
+        """Begin a new run of the campaign: findings, and sets tried in vain, are tried again."""
         if self.knowledge.results:
             self.knowledge = self.knowledge.again(carried(self.knowledge.results))
         self.finished = False
@@ -145,7 +145,7 @@ class Exploration:
         self._asked = [each for each in self.only if each not in self.to_verify]
 
     def snapshot(self) -> Snapshot:
-        """Return what a run that begins now goes on with."""
+        """Return the state from which a later run can go on."""
         return Snapshot(
             results=tuple(carried(self.knowledge.results)),
             hurt=frozenset(self.knowledge.hurt),
@@ -156,7 +156,7 @@ class Exploration:
         )
 
     def resume(self, snapshot: Snapshot) -> None:
-        """Go on with what earlier runs have left; what came since is to be replayed."""
+        """Go on from the snapshot of earlier runs; later results are to be replayed."""
         self.knowledge = self.knowledge.again(snapshot.results, snapshot.hurt)
         self._judged = {faults: cast(FindingNews, state) for faults, state in snapshot.judged}
         self._survived = Counter(dict(snapshot.survived))
@@ -210,7 +210,7 @@ class Exploration:
         self._interferences += interference
 
     def expect(self, experience: Experience) -> None:
-        """Take into account what experience says of the faults of this class."""
+        """Set the solver's likelihoods from experience with the class's faults."""
         known, settings = self.knowledge, self.knowledge.settings
         if settings.strategy == "likeliest":
             faults = (fault for p in known.points for fault in known.solver_input.kinds.at(p))
@@ -218,7 +218,7 @@ class Exploration:
             known.solver_input.explorer.likelihoods.update(likelihoods)
 
     def learn(self, result: ExperimentResult, now: float = 0.0) -> list[FindingChange]:
-        """Take a result, learned ``now`` (Unix seconds); return what it does to the findings."""
+        """Learn a result; return the changes of findings. ``now``: Unix seconds."""
         if result.succeeded is False:
             self._hurt_at[result.injected] = now
         before = self._told
@@ -235,7 +235,8 @@ class Exploration:
         ]
 
     def replay(self, results: Iterable[ExperimentResult], *, told: bool = True) -> None:
-        """Learn again what was learned before. ``told``: none of it is news when it goes on."""
+        """Learn recorded results again. ``told``: True reports their changes of findings as
+        news."""
         for result in results:
             self._take(result)
         if told:  # which takes as long as all of it together
@@ -247,7 +248,7 @@ class Exploration:
         return _states(self.knowledge, self._judged)
 
     def _news(self, now: float, under_way: UnderWay) -> Plan | None:
-        """Find what to try of what is not known yet, or not well enough."""
+        """Return a plan for an open hypothesis, or one that is not known well enough."""
         return (
             self._following()
             or self._doubt()
@@ -339,12 +340,12 @@ class Exploration:
                     self.to_verify.insert(0, faults)
 
     def _survived_since(self, faults: Hypothesis) -> bool:
-        """Return whether a suspicion was survived when it was to be confirmed, and has not hurt
-        since: then what was seen before counts no more."""
+        """Return whether a confirmation was survived and nothing has hurt since; earlier harm no
+        longer counts then."""
         return 0 < self._survived[faults] < TWICE and self.states.get(faults) == "suspected"
 
     def _count(self, what: str, result: ExperimentResult) -> None:
-        """Count a try in vain. Where others were hurt and nobody else, fewer are enough."""
+        """Count a try without a verdict. Fewer are enough where only bystanders were hurt."""
         self._tries[what, result.injected] += 1
         if result.spared:
             self._tries[f"{what}, spared", result.injected] += 1
@@ -409,12 +410,14 @@ class Exploration:
         return Plan(self._leads[0], "explore") if self._leads else None
 
     def _suspicion(self) -> Plan | None:
-        """Try alone what nature says hurts. What was called off is left to the unions."""
+        """Return a plan for faults that traffic blames, each alone. Those called off are left to
+        unions."""
         fresh = (each for each in suspicions(self.knowledge) if each not in self.called_off)
         return next((Plan(each, "explore") for each in fresh), None)
 
     def _unconfirmed(self, *, ripe: bool) -> list[Hypothesis]:
-        """``ripe``: leave out what a broader finding, still to be tried, may replace."""
+        """Return suspected findings that are not confirmed. ``ripe``: without those that a
+        broader finding, still to be tried, may replace."""
         return [
             faults
             for faults, state in self.states.items()
@@ -426,7 +429,7 @@ class Exploration:
         ]
 
     def _doubt(self) -> Plan | None:
-        """Find what contradicts each other, and was not tried again often enough."""
+        """Return a plan to settle a contradiction that was not tried again often enough."""
         states = self.states
         for _, again in self.knowledge.evidence_quality.contradictions():
             for faults in filter(self._may_repeat, again):
@@ -435,7 +438,8 @@ class Exploration:
         return None
 
     def _repetition(self, *, outdated: bool = False) -> Plan | None:
-        """Find what a certificate would rest on, and was not tried often enough.
+        """Return a plan to repeat a set that a certificate would rest on and that was tried too
+        seldom.
 
         ``outdated``: only what was learned by earlier rules.
         """
@@ -447,7 +451,7 @@ class Exploration:
         return None if found is None else Plan(found, "repeat")
 
     def _unproved(self, faults: Hypothesis) -> Plan | None:
-        """Find what to try of a finding that rests on too little.
+        """Return what to try for a finding that rests on too few runs.
 
         Of an open one, some of what showed it was forgotten. One that stays suspected cannot be
         tried by itself: perhaps more had failed where it seemed to hurt, and the spans were lost.
@@ -512,8 +516,8 @@ def _states(
 
 
 def _opening(results: Sequence[ExperimentResult], faults: Hypothesis) -> Opening | None:
-    """Look up what the last experiment of these faults left to a second one: nothing, where it was
-    survived."""
+    """Return the evidence that the last experiment of these faults hands to a second one; none
+    if it was survived."""
     for result in reversed(results):
         if result.injected != faults:
             continue

@@ -19,8 +19,8 @@ from ldfi.fit.protocol.native import gone, native
 
 @lru_cache(maxsize=65536)
 def _meant(asked: tuple[FaultKind, ...], point: str, proxied: bool) -> tuple[FaultKind, ...]:
-    """Say in which ways this point is made to fail: an error is what a dead dependency looks like
-    there, and is not tried by that name as well."""
+    """Return the kinds tried at this point; an error is left out where another kind is what a
+    dead dependency looks like."""
     meant = (gone(point, proxied=proxied) if kind == "error" else kind for kind in asked)
     return tuple(dict.fromkeys(kind for kind in meant if native(kind, point)))
 
@@ -47,12 +47,12 @@ class Kinds:
         return [f"{kind}@{point}" for kind in self.of(point)]
 
     def gone(self, point: str) -> str:
-        """Return the fault that is an error there: what the point looks like when its callee is
-        dead."""
+        """Return the fault that a dead callee looks like at this point."""
         return f"{gone(point, proxied=point in self.proxied)}@{point}"
 
     def meant(self, fault: str) -> str:
-        """Return what is injected for this fault: for an error what that is at its point."""
+        """Return the fault that is injected for this one: errors become what they are at their
+        point."""
         kind, _, point = fault.partition("@")
         return self.gone(point) if kind == "error" else fault
 
@@ -79,7 +79,7 @@ class Kinds:
         }
 
     def alike_at(self, point: str) -> list[tuple[str, str]]:
-        """List pairs of faults there of which either is assumed to do what the other does."""
+        """Return pairs of faults at this point that are assumed to act alike."""
         possible = self.at(point)
         groups = (
             [fault for fault in possible if fault.partition("@")[0] in alike_of(each)]
@@ -110,7 +110,8 @@ class Kinds:
         return fault if fault in among else next((each for each in found if each in among), None)
 
     def relied_on(self, relied_on: frozenset[str], survived: frozenset[str]) -> frozenset[str]:
-        """Spell out what a good run relied on, which survived these failures.
+        """Return the faults that a good run relied on not having, given the failures it
+        survived.
 
         A point that failed by an error is not among what it relied on, and proved the error alone.
         """

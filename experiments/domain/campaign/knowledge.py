@@ -61,7 +61,7 @@ class Knowledge:
 
     @property
     def solver_input(self) -> SolverInput:
-        """Return what traffic shows, and all results were taught to."""
+        """Return the solver's state: fed with the traffic, and then with all results."""
         return self._solver_input or self._build(self._class_context())
 
     @property
@@ -70,7 +70,7 @@ class Knowledge:
 
     @property
     def evidence_quality(self) -> EvidenceQuality:
-        """Return what of it is firm enough for a certificate to rest on."""
+        """Return how much of the evidence is firm enough for a certificate."""
         if self._evidence_quality is None:
             doubted = self.settings.rechecks > 0
             self._evidence_quality = evidence_quality(
@@ -140,7 +140,8 @@ class Knowledge:
         return weaker != hypothesis and self._unknown(weaker)
 
     def knows(self, hypothesis: Hypothesis) -> bool:
-        """Return whether all of it can be injected: its points and systems have been seen.
+        """Return whether all of the hypothesis can be injected: its points and domains have been
+        seen.
 
         A fallback may have been seen only while something was injected, in another campaign.
         """
@@ -164,8 +165,8 @@ class Knowledge:
         return told == "open" and self.solver_input.explorer.admissible(hypothesis)
 
     def by_system(self, faults: Hypothesis) -> Hypothesis:
-        """Name the faults by the systems that are down where all errors of one are among them, and
-        errors by what they are at their points."""
+        """Return the faults with domains in place of all errors of one system, and errors as the
+        kind they are at their point."""
         faults = frozenset(map(self.solver_input.kinds.meant, faults))
         down = {
             name for name in self.solver_input.domains if self.solver_input.errors(name) <= faults
@@ -174,7 +175,8 @@ class Knowledge:
         return (faults - errors) | down
 
     def expand(self, hypothesis: Iterable[str]) -> tuple[Fault, ...]:
-        """Spell out what has to be injected: a domain becomes an error at each of its points.
+        """Return what to inject for a hypothesis: a domain becomes an error at each of its
+        points.
 
         A point fails in one way only. Where both kinds are asked for, the delay stands for both:
         the explorer asks only where it knows that the delay ends in an error. Raises KeyError for a
@@ -236,8 +238,8 @@ class Knowledge:
     def again(
         self, results: Iterable[ExperimentResult], hurt: Iterable[Hypothesis] = ()
     ) -> Knowledge:
-        """Know the same traffic, and these results; nothing is left out any more. ``hurt``: what
-        has hurt besides what is known of."""
+        """Return knowledge of the same traffic and of these results only. ``hurt``: further sets
+        that ever hurt."""
         fresh = Knowledge(self.name, self.settings, self.traffic, self.protected, self.injectors)
         fresh.filing, fresh.results = self.filing, list(results)
         harmful = (each.injected for each in fresh.results if each.succeeded is False)
@@ -246,14 +248,14 @@ class Knowledge:
         return fresh
 
     def study_traffic(self) -> None:
-        """Take in what the traffic has shown since the last time."""
+        """Learn what the traffic has shown since the last call."""
         self.filing.look(self.traffic.unseen)
         around = self._class_context()
         if around != self._around:
             self._build(around)
 
     def _build(self, around: ClassContext) -> SolverInput:
-        """Know nothing, and learn everything: what traffic shows, then result by result."""
+        """Feed a new solver: first the traffic, then each result."""
         self._evidence_quality = None
         self.filing.changes += 1
         self._solver_input = self._empty(around)
@@ -289,20 +291,20 @@ class Knowledge:
         return self._around.points
 
     def judge(self, points: Iterable[str]) -> Judgement:
-        """Return what is known of these points failing, all at once."""
+        """Return what is known of all these points failing at once."""
         errors = frozenset(map(self.solver_input.kinds.gone, points))
         return self.solver_input.explorer.judge(self.solver_input.with_tokens(errors))
 
     def failed_in(self, faults: Hypothesis, result: ExperimentResult) -> bool:
-        """Return whether all of these failed in a run. Which calls a system was that is none any
-        more nobody knows: then that is only said of runs in which just this was tried."""
+        """Return whether all of these faults failed in a run. For fault domains that no longer
+        exist only runs of exactly this set count."""
         if not self._spelt_out(faults):
             return result.injected == faults
         return self._injected(faults) <= result.fired
 
     def superseded(self, faults: Hypothesis) -> bool:
-        """Return whether less than all of these was found to hurt. Of what a system was, that is
-        none any more, nothing is less."""
+        """Return whether a proper subset is already a finding. False for fault domains that no
+        longer exist."""
         if not self._spelt_out(faults):
             return False
         whole = self._brought_about(faults)
@@ -316,7 +318,7 @@ class Knowledge:
         ]
 
     def statement(self) -> Statement:
-        """Copy what the certificate is to say, so that it can be written while more is learned."""
+        """Return a snapshot from which the certificate can be written while more is learned."""
         self.study_traffic()
         return self.evidence_quality.statement()
 
@@ -347,8 +349,8 @@ class Knowledge:
 
 
 def kills(known: Knowledge, hypothesis: Hypothesis) -> bool:
-    """Return whether a part of it was seen to kill a process, and nobody has said since that it may
-    be tried again."""
+    """Return whether part of this set was seen to kill a process, and nobody has allowed it
+    again since."""
     if not known.shut:
         return False
     domains = known.solver_input.domains
@@ -369,6 +371,6 @@ def _hypothesis(faults: Iterable[object]) -> Hypothesis:
 
 
 def unseen_of(knowledge: Knowledge) -> dict[str, Any]:
-    """Return what the certificate says of what cannot be seen: the figure, and the bound that was
-    asked for."""
+    """Return the certificate's statement on what cannot be seen: the share, and the bound asked
+    for."""
     return {"bound": knowledge.settings.unseen, **knowledge.traffic.unseen.to_json()}

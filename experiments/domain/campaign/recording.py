@@ -17,25 +17,27 @@ GONE: Final = "whoever ran it was gone"
 
 
 def proved(experiment: Experiment, result: ExperimentResult) -> ExperimentResult:
-    """Add to a result what its verdict came from. What comes in later changes that no more."""
+    """Return the result with the record that its verdict came from; later reports do not change
+    it."""
     return replace(result, proof=record_of(experiment, result, 1).proof())
 
 
 def draft_of(experiment: Experiment, now: float) -> dict[str, Any]:
-    """Write down, as it is armed, what is known of it should whoever runs it be gone: that it was
-    tried, and nothing that came of it. The level of e-LOND is only taken once it is armed."""
+    """Return the draft of a record, written when an experiment is armed, in case the process
+    dies: what was tried, without a verdict or a level of e-LOND."""
     begun = record_of(experiment, None, 1)
     return replace(begun, state="aborted", reason=GONE, began=now, ended=now).proof()
 
 
 def abandoned(draft: Mapping[str, Any], now: float, number: int) -> RunRecord:
-    """Write down an experiment that nobody ended. ``number``: which run it is."""
+    """Return the record of an experiment that no process ended. ``number``: of the run."""
     begun = RunRecord.of_proof(draft, number)
     return replace(begun, ended=max(begun.began, now))
 
 
 def record_of(experiment: Experiment, result: ExperimentResult | None, number: int) -> RunRecord:
-    """Write down an experiment that was armed and is over. ``result``: what it taught, if anything.
+    """Return the record of an experiment that was armed and is over. ``result``: None where it
+    has none.
 
     ``number``: which run of its class version it is. A wall clock may have been set back since it
     began: then it ended as it began. What a result carries as its proof is taken as it is.

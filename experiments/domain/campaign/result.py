@@ -96,7 +96,7 @@ class ExperimentResult:
         return self.interference and not arms["treatment"][1]
 
     def to_json(self) -> dict[str, Any]:
-        """For the store: what was learned is never lost, nor learned twice."""
+        """Return it as JSON, for the store."""
         return {
             "injected": sorted(self.injected),
             "succeeded": self.succeeded,
@@ -204,7 +204,8 @@ def completed(
     experiment: Experiment,
     unmet: Callable[[frozenset[str], int, frozenset[str]], frozenset[str]],
 ) -> ExperimentResult:
-    """Let a survival rely on what its requests may have come by without by chance.
+    """Return the result with a survival also relying on points that its requests may have
+    avoided by chance.
 
     ``unmet``: :meth:`Traffic.unmet`. A path that only some requests take need not be among the few
     of an experiment, and is not where those that took it have failed.
@@ -248,7 +249,7 @@ def suspects_of(
 
 
 def _alike(experiment: Experiment) -> tuple[frozenset[str], list[Lineage]]:
-    """Choose what fired most often in the failed requests, and the requests in which it did."""
+    """Return the set that fired most often in the failed requests, and these requests."""
     bad = experiment.bad or experiment.good  # outcomes counted elsewhere name no single request
     commonest = _most_common(Counter(observation.lineage.fired for observation in bad))
     return commonest, [o.lineage for o in bad if o.lineage.fired == commonest]

@@ -15,7 +15,7 @@ from ldfi.lineage.tree import Call
 
 
 def runs_of(experiment: Experiment, result: ExperimentResult) -> Runs:
-    """Choose the two requests that show what an experiment taught."""
+    """Return the good and the bad request that show an experiment's result best."""
     shown = result.traces[:1]
     treated = next(
         (each for each in [*experiment.bad, *experiment.good] if each.lineage.trace_id in shown),

@@ -69,7 +69,7 @@ class Snapshot:
 
 
 def carried(results: Iterable[ExperimentResult]) -> list[ExperimentResult]:
-    """Choose what a later run goes on with."""
+    """Return the results that a later run needs."""
     return thinned(each for each in results if not in_vain(each))
 
 

@@ -69,7 +69,7 @@ def _place(fault: object) -> str | None:
 
 @dataclass(slots=True)
 class SolverInput:
-    """What traffic shows, and then the results that it is taught.
+    """A solver fed with a class's traffic, and then with results.
 
     ``protected``: patterns of points that nobody may inject into. ``domains``: the points of each.
     ``traces``: examples of what was seen to hurt.
@@ -111,14 +111,14 @@ class SolverInput:
         self._widen()
 
     def take(self, result: ExperimentResult) -> None:
-        """Take in one more result; what was rejected is never proposed again."""
+        """Learn one more result; rejected sets are never proposed again."""
         if result.succeeded and not result.degraded:
             self._unproven.add(result.fired, result.called, result.survived)
             self._widen()  # before the record, which judges by it whether anything was closed
         self._record(result)
 
     def take_all(self, results: Sequence[ExperimentResult]) -> None:
-        """Take in these all at once, which says nothing of what was tried in vain."""
+        """Learn all these results at once, without the tries that had no verdict."""
         for each in results:
             if each.succeeded and not each.degraded:
                 self._unproven.add(each.fired, each.called, each.survived)
@@ -127,15 +127,15 @@ class SolverInput:
             self._record(each)
 
     def reaches(self, hypothesis: Iterable[str]) -> bool:
-        """Return whether there is an injector for all of it, as far as anybody knows."""
+        """Return whether every fault has an injector, as far as is known."""
         asked = frozenset(hypothesis)
         down = asked & self.domains.keys()
         needed = frozenset(map(self.kinds.meant, asked - down)).union(*map(self.errors, down))
         return needed.isdisjoint(self._unreached)
 
     def unreached(self) -> dict[str, str]:
-        """Return what was not tried since it has no injector, with what to install: points, and
-        where only some kinds have none, these faults."""
+        """Return the points without an injector, with what to install; faults, where only some
+        kinds have none."""
         told: dict[str, str] = {}
         for point in sorted(self.around.points):
             faults = self.kinds.at(point)
@@ -177,11 +177,11 @@ class SolverInput:
         return why if why == NO_TIMEOUT else f"no injector: {why}" if why else NO_INJECTOR
 
     def errors(self, domain: str) -> frozenset[str]:
-        """Return the errors of which a domain consists."""
+        """Return the errors that make up a domain."""
         return self._errors[domain]
 
     def with_tokens(self, fired: frozenset[str]) -> frozenset[str]:
-        """Add to what fired the domains that were down with it."""
+        """Return the fired faults with the domains that were down through them."""
         late = {self.kinds.gone(p) for p in self.around.given_up if f"delay@{p}" in fired}
         failed = fired | late
         down = [name for name, errors in self._errors.items() if errors <= failed]
@@ -228,7 +228,7 @@ class SolverInput:
             )
 
     def _know_nature(self) -> None:
-        """Take in what traffic relies on, and what it survives by itself."""
+        """Learn what traffic relies on and what it survives by itself."""
         self._unproven.add(frozenset(), self.around.called)
         for (relied_on, failed), trace_id in zip(
             self.around.supports, self.around.traces, strict=True
@@ -244,13 +244,13 @@ class SolverInput:
                 self._unproven.add(failed, called, failed)
 
     def _widen(self) -> None:
-        """Let clauses hold what their runs leave unproved."""
+        """Add to clauses the points that their runs leave unproved."""
         for survived, faults in self._unproven.news():
             holds = self._within_bounds(self.kinds.widened(faults))
             self.explorer.widen(holds, self.with_tokens(survived))
 
     def _know_points(self) -> None:
-        """Say what may not be tried, and that kinds of fault at one point exclude each other."""
+        """Protect what may not be tried, and exclude two kinds of fault at one point."""
         limited = {point: (words, why) for point, words, why in self.around.limited}
         for point in sorted(self.around.points):
             faults = self.kinds.at(point)
@@ -299,8 +299,8 @@ class SolverInput:
         return self._within_bounds(self.kinds.relied_on(relied_on, survived))
 
     def _caused(self, result: ExperimentResult) -> list[tuple[str, str]]:
-        """List what brought what about, of the kinds that are asked for. Of no other may the solver
-        hear: it would take to be survived what no clause holds."""
+        """Return which faults caused which, for the kinds that are tried. Others are left out:
+        the solver would take them for survived."""
         meant = ((delay, self.kinds.meant(error)) for delay, error in result.implications)
         whole = (pair for pair in meant if self._within_bounds(frozenset(pair)) >= {*pair})
         return sorted(whole)

@@ -14,8 +14,8 @@ from ldfi.experiments.domain.traffic.patterns import matching
 
 
 def suspicions(known: Knowledge) -> Iterator[Hypothesis]:
-    """List them, what most requests blame first, as far as they may be tried and are worth it:
-    within the bounds, nothing known of them, and no experiment of their own so far."""
+    """Return the faults that traffic blames and that are worth an experiment (admissible, open,
+    not tried yet), the most blamed first."""
     kinds, bound = known.settings.kinds, known.settings.max_size
     kind = "error" if "error" in kinds else kinds[0]
     tried = {result.injected for result in known.results}

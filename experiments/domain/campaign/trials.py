@@ -122,7 +122,7 @@ class Trials:
             self._silent[name] |= silent.difference(*fired)
 
     def remember(self, name: str, results: Iterable[ExperimentResult]) -> None:
-        """Know what was decided in runs before this one."""
+        """Learn what earlier runs decided."""
         for result in results:
             if result.succeeded is not None:
                 self._last[name][result.injected] = _decided(name, result)
@@ -147,7 +147,7 @@ class Trials:
         exploration.to_verify = [each for each in exploration.to_verify if not each & given_up]
 
     def begin_run(self) -> None:
-        """Let the next run try once more what this one tried in vain, or set aside.
+        """Let the next run try again what this one set aside or tried without a verdict.
 
         There may be more traffic by then, or ``fit`` where nothing could fire.
         """
@@ -172,8 +172,8 @@ def _decided(name: str, result: ExperimentResult) -> Trial:
 
 
 def _aside(fault: str) -> str:
-    """Return what is set aside with a fault that never fired: its point, for whatever else would
-    fire there either; but a kind may be one that just this library cannot have."""
+    """Return what to set aside with a fault that never fired: its point, or only the kind where
+    the library may lack just that."""
     kind, _, point = fault.partition("@")
     return point if kind in {*KINDS, gone(point)} else fault
 

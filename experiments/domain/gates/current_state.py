@@ -28,7 +28,7 @@ class CurrentState:
 
 
 def unwell(knowledge: Knowledge, current_state: CurrentState) -> str | None:
-    """Return why a class is not steady now; None where it is, or too little is known to tell.
+    """Return why a class is not in steady state now; None if it is, or too few requests tell.
 
     What was wrong within the minute and is over, by the newest outcomes, is over.
     """
@@ -58,7 +58,7 @@ def unheard(knowledge: Knowledge, current_state: CurrentState) -> str | None:
 def doubts(
     knowledge: Knowledge, down: frozenset[str], current_state: CurrentState
 ) -> Iterator[str]:
-    """Return what a class may not be able to count on, with these points down.
+    """Return which dependencies of a class may not be relied on while these points are down.
 
     All that answer late are taken to fail together; of those that nobody has heard of, any one:
     they are doubted for want of traffic, not for cause. What hurts with nothing else down is none

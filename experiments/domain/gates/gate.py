@@ -43,7 +43,7 @@ def gate(
     spare: int = 1,
     current_state: CurrentState | None = None,
 ) -> Gate:
-    """Judge a step, given the maintenance windows that are open and what is known of each class.
+    """Judge a maintenance step, given open windows and what is known of each class.
 
     ``spare``: how many failures must be survived on top of the step, 0 or 1. ``current_state``: how
     things are now; None where nobody looked, then all that is known of is taken to be there.
@@ -77,7 +77,7 @@ def gate(
 
 
 def _of_these(concerned: Sequence[Knowledge], current_state: CurrentState | None) -> Iterator[Sign]:
-    """List the signs of what these classes call."""
+    """Return the signs of points that these classes call."""
     signs = (
         () if current_state is None else (*current_state.signs.failing, *current_state.signs.late)
     )

@@ -38,7 +38,7 @@ class Maintenance:
                 raise InvalidMaintenance(f"a maintenance window needs its {name}, not {value!r}")
         if not self.opened_at < self.until < float("inf"):
             raise InvalidMaintenance(
-                f"a maintenance window ends after it opens: {self.until} is no end for one "
+                f"a maintenance window ends after it opens: {self.until} is not an end for one "
                 f"opened at {self.opened_at} (Unix seconds)"
             )
         if not all(pattern.strip() for pattern in self.down):

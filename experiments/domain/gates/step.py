@@ -36,7 +36,7 @@ class Step:
     """Class → whether it is touched, as of which change of its topology."""
 
     def pass_by(self, observation: Observation, known: KnownClass, now: float) -> None:
-        """Take in a request that nobody injected into, before its class does."""
+        """Take a request that was not injected into, before its class does."""
         if not self._touches(known):
             return
         watched = self.classes.get(known.name)

@@ -54,7 +54,7 @@ LONGEST: Final = 600.0
 
 
 def systems_of(points: Iterable[str], callees: Mapping[str, str]) -> frozenset[str]:
-    """Name what these points reach: services and systems; a point itself where nobody knows."""
+    """Return the services and systems that these points reach; the point itself where unknown."""
     return frozenset(callees.get(point) or Point.parse(point).peer or point for point in points)
 
 
@@ -111,8 +111,8 @@ class Bystanders:
         self._before[request_class] = _Before.of(worst, self.delta)
 
     def add(self, request_class: str, device: str, *, success: bool, reached: bool) -> None:
-        """Take in one outcome of a class that is known. ``reached``: whether it came as far as
-        what they share."""
+        """Add one outcome of a class that is known. ``reached``: whether the request reached a
+        shared system."""
         self.newest.append(success)
         if self.hurt is not None or (not success and device in self.harmed):
             if not success:
@@ -151,7 +151,7 @@ class Bystanders:
         return len(self.newest) == NEWEST and failed <= max(1, usual * NEWEST)
 
     def felt(self, since_end: float) -> bool:
-        """Return whether they may still suffer from it, so many seconds after it ended."""
+        """Return whether bystanders may still feel it so many seconds after its end."""
         return self.hurt is not None and since_end < LONGEST and not self.recovered()
 
     def _usual(self) -> float:

@@ -86,7 +86,7 @@ class _Group:
         return _Group(self.counts.copy(), dict(self.exemplars), self._rest)
 
     def _merged(self, relied_on: Faults) -> Faults:
-        """Count it; what there is no room for is counted as the union of it all.
+        """Return the union that stands for all supports beyond the limit, this one included.
 
         A clause that is too large costs experiments; one that is too small hides hypotheses.
         """
@@ -181,8 +181,8 @@ class Traffic:
         return traffic
 
     def observe(self, observation: Observation, now: float, *, near: bool = False) -> None:
-        """Take in one request of the class. One that was degraded shows what nobody relied on only
-        because something else was missing. ``near``: an experiment may have had a hand in it."""
+        """Learn from one request of the class. Degraded ones prove no point dispensable.
+        ``near``: an experiment may have affected it."""
         outcome = observation.outcome
         self.returns.add(outcome.device, observation.lineage.start)
         self._recent.append((now, outcome.success))
@@ -197,7 +197,7 @@ class Traffic:
             self.suspected.learn(observation.lineage, self.usual_support, self.record)
 
     def copy(self) -> Traffic:
-        """Copy it as it stands, for whoever goes over it in a thread while more comes in."""
+        """Return a copy to read in a thread while more requests come in."""
         return Traffic(
             self.good,
             self.topology.copy(),
@@ -235,8 +235,8 @@ class Traffic:
     def unmet(
         self, called: Faults, requests: int, called_when_failed: Faults = frozenset()
     ) -> Faults:
-        """List the faults at points that so many good requests may have come by without by chance,
-        since only some requests call them: nothing is shown of these.
+        """Return faults at points that these good requests may have avoided by chance, since
+        only some requests call them: nothing is proved of these.
 
         ``called``: the points that they did call. ``called_when_failed``: those
         that only failed requests called, which is no chance.
@@ -270,7 +270,7 @@ class Traffic:
         return reached
 
     def survived(self) -> list[Survived]:
-        """List what failed by itself in requests that went well, the commonest first."""
+        """Return what failed by itself in good requests, the commonest first."""
         survived = [
             Survived(failed, group.counts.total(), next(iter(group.exemplars.values())))
             for failed, group in self._groups.items()
@@ -290,8 +290,8 @@ class Traffic:
         return frozenset().union(*(support for support, _ in self._usual()))
 
     def record(self) -> FailureRecord:
-        """Return what blame is to know of its failures: which of them good requests survived, and
-        which were seen alone in failed ones."""
+        """Return the failures for blame: those that good requests survived, and those seen alone
+        in failed ones."""
         survived: Counter[str] = Counter()
         for failed, group in self._groups.items():
             survived.update(dict.fromkeys(failed, group.counts.total()))
@@ -311,7 +311,7 @@ class Traffic:
         return frozenset().union(*(called for _, called in self._usual()))
 
     def not_looked_at(self) -> dict[str, str]:
-        """Name what happens in these requests and is no part of their outcome, and why."""
+        """Return parts of these requests that are not part of their outcome, and why."""
         waited = self.reached()
         return {
             name: WHY_ASIDE[why]
@@ -321,7 +321,7 @@ class Traffic:
         }
 
     def set_aside(self, why: Aside, names: Iterable[str], count: int = 1) -> None:
-        """Note what happened in requests and could not be looked at."""
+        """Count parts of requests that were not read."""
         for name in names:
             if (why, name) in self._aside or len(self._aside) < MOST:
                 self._aside[why, name] += count
@@ -337,7 +337,7 @@ class Traffic:
         return Steady(len(good), sum(good) / len(good) if good else 1.0)
 
     def per_second(self, now: float) -> float | None:
-        """Return how many outcomes come in a second of late; None where too few did to tell.
+        """Return outcomes a second of late; None if there were too few.
 
         Of a class that is silent nothing is known: perhaps it is we who were away.
         """
@@ -451,12 +451,13 @@ class Traffic:
 
 
 def _called(relied_on: Faults) -> Faults:
-    """Name the points that requests called: whoever called one relied on its not hanging."""
+    """Return the points that requests called, as delays: every caller relied on its call not
+    hanging."""
     return frozenset(p for kind, _, p in (f.partition("@") for f in relied_on) if kind == "delay")
 
 
 def _spread(outcomes: int, failing: float) -> Iterator[bool]:
-    """So many outcomes, of which a share fails, evenly."""
+    """Return so many outcomes with a share of failures spread evenly."""
     for i in range(outcomes):
         yield int((i + 1) * failing + 0.5) == int(i * failing + 0.5)
 

@@ -36,8 +36,8 @@ def proves(lineage: Lineage) -> bool:
 
 
 def cut_of(trace: Trace, lineage: Lineage | None) -> CutRequest | None:
-    """Return what is left of a request under experiment; None where it was under none. Where not
-    even the edge has told of it, the marks say so."""
+    """Return the rest of a request under experiment whose trace is cut; None if it was under
+    none. Without spans of the edge, the marks of faults tell."""
     experiment, arm = (lineage.experiment, lineage.arm) if lineage is not None else ("", "")
     for _, mark in marks(trace.spans) if not experiment else ():
         experiment, arm = mark.experiment, mark.arm

@@ -141,7 +141,7 @@ class Injectors:
         self._noted(caller, now, new=new)
 
     def expire(self, now: float) -> None:
-        """Forget what was not heard of for long."""
+        """Forget injectors that have not reported for long."""
         for name, caller in list(self._callers.items()):
             lapsed = [said for said, at in caller.reaches.items() if at < now - HEARD]
             faded = [point for point, at in caller.proved.items() if at < now - PROVED]
@@ -175,7 +175,7 @@ class Injectors:
                 yield point, words, "" if words else self.why_not(point)
 
     def without(self, points: Iterable[str]) -> dict[str, str]:
-        """List those of these points that have no injector, with what to install."""
+        """Return those of these points that have no injector, with what to install."""
         return {
             each: to_install(each, self.why_not(each))
             for each in sorted(points)
@@ -215,7 +215,7 @@ class Injectors:
         return told
 
     def unkept(self) -> dict[str, dict[str, Any] | None]:
-        """List what is to be put on record, by caller; None: nothing any more."""
+        """Return what to put on record, by caller; None: delete it."""
         return dict.fromkeys(self._gone) | {
             name: caller_to_json(caller)
             for name, caller in self._callers.items()
@@ -223,7 +223,7 @@ class Injectors:
         }
 
     def kept(self, names: Iterable[str], now: float) -> None:
-        """Note that what :meth:`unkept` listed of these is on record."""
+        """Note that what :meth:`unkept` returned for these is on record."""
         for name in names:
             self._gone.discard(name)
             if name in self._callers:
@@ -275,7 +275,7 @@ class Injectors:
 
 
 def caller_to_json(caller: _Caller) -> dict[str, Any]:
-    """Write what is known of one caller."""
+    """Return one caller's reports as JSON."""
     seen = [at for each in caller.libraries.values() for at in each.values()]
     return {
         "at": max([*caller.reaches.values(), *caller.proved.values(), *seen], default=0.0),
@@ -323,8 +323,8 @@ def lacking(fault: str, words: frozenset[str]) -> bool:
 
 
 def to_install(point: str, why: str = "") -> str:
-    """Return what has to be installed for a call to be made to fail; ``why``: what is missing,
-    where that is known."""
+    """Return what to install so that a call can be made to fail; ``why``: what is missing, if
+    known."""
     return f"{_injector_of(point)}: {why}" if why else _injector_of(point)
 
 
