@@ -33,8 +33,8 @@ Judged = Sequence[tuple[RequestClass, ClassReport]]
 
 
 def summarize(judged: Judged, gaps: Iterable[Shape] = ()) -> Summary:
-    """Return what matters most of all classes. Jobs, consumers and start-ups are left out where
-    there are requests. ``gaps``: requests that are in no class, since their traces have gaps."""
+    """Return what matters most over all classes. Jobs, consumers and start-ups are left out if
+    there are requests. ``gaps``: requests in no class, since their traces have gaps."""
     asked = [pair for pair in judged if not _is_job(pair[1])] or judged
     classes = [each for each, _ in asked]
     reports = [report for _, report in asked]
@@ -94,7 +94,7 @@ def standings(
     proved: Iterable[Proved],
     red: Iterable[RedItem],
 ) -> tuple[ServiceLine, ...]:
-    """Return for each service what is known of its failing: the worst of what holds."""
+    """Return, for each service, the worst that is known of its failing."""
     calls = list(calls)
     known: dict[str, Standing] = dict.fromkeys(entered, "untried")
     known |= {name: "untried" for call in calls for name in (call.above, call.below)}

@@ -21,7 +21,7 @@ SEEN = "seen: nothing else failed; suspected: something else did, or in doubt"
 
 
 def render(analysis: Analysis, console: Console) -> None:
-    """Print what a person wants to know first."""
+    """Print the summary, the most important first."""
     for line in told(analysis):
         console.print(line, highlight=False)
 

@@ -41,13 +41,13 @@ class Remains:
 
     @classmethod
     def of(cls, record: RunRecord, index: int) -> Remains:
-        """Leave of a record what stays."""
+        """Return what is kept of a record."""
         return cls(
             index, record.number, record.leaf, record.verdict, record.hypothesis, record.fired
         )
 
     def said(self) -> dict[str, Any]:
-        """Write down what is signed."""
+        """Return the entry that is signed, as JSON."""
         return {
             "index": self.index,
             "number": self.number,
@@ -115,7 +115,7 @@ class Checkpoint:
     def over(
         cls, class_version: ClassVersion, remains: Sequence[Remains], now: float
     ) -> Checkpoint:
-        """Make one of all remains of a class version, that nobody has signed."""
+        """Return an unsigned checkpoint over all remains of a class version."""
         return cls(*class_version, now, len(remains), remains_root(remains))
 
     def signed_by(self, keys: Iterable[SigningKey]) -> Checkpoint:
@@ -149,7 +149,7 @@ class Checkpoint:
     def wrong(
         self, class_version: ClassVersion, remains: Sequence[Remains], known: Iterable[PublicKey]
     ) -> Iterator[str]:
-        """Return why these remains are not what one of the keys that are trusted has signed."""
+        """Yield why these remains are not what a trusted key has signed."""
         known = tuple(known)
         yield from self.changed(class_version, remains, known)
         if self.signatures and not any(key.id in self.signatures for key in known):
@@ -158,8 +158,8 @@ class Checkpoint:
     def changed(
         self, class_version: ClassVersion, remains: Sequence[Remains], known: Iterable[PublicKey]
     ) -> Iterator[str]:
-        """Return why these remains are not what was signed, as far as these keys can tell. What
-        none of them signed, for keys have changed since, has at least to follow from itself."""
+        """Yield why these remains are not what was signed. Without a key that signed them, only
+        whether they contradict themselves."""
         if (self.request_class, self.version) != class_version:
             yield "it is of another class version"
         if self.count != len(remains) or self.root != remains_root(remains):

@@ -93,7 +93,7 @@ class Head:
         return replace(bare, signatures={key.id: key.sign(bare.body()) for key in keys})
 
     def body(self) -> bytes:
-        """Return what is signed."""
+        """Return the bytes that are signed."""
         return canonical(self._said())
 
     def to_json(self) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class Head:
         return head
 
     def wrong(self, known: Iterable[PublicKey]) -> Iterator[str]:
-        """Return why it is not what one of the keys that are trusted has signed."""
+        """Yield why it is not what a trusted key has signed."""
         if sum(self.runs.values()) != self.size:
             yield f"{sum(self.runs.values())} runs are counted, of {self.size}"
         if self.counts is not None and counts_root(self.runs) != self.counts:
@@ -187,7 +187,7 @@ class SigningKey:
         return self._key.sign(body)
 
     def public_pem(self) -> str:
-        """Return the public key, for whoever checks."""
+        """Return the public key in PEM."""
         from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
         public = self._key.public_key()

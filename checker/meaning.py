@@ -46,7 +46,8 @@ class Meaning:
 
     @classmethod
     def of(cls, certificate: dict[str, Any], records: Sequence[AnyRecord]) -> Meaning:
-        """Work it out. ``records``: what the runs of the certificate carry."""
+        """Return the meaning of a certificate's verdicts. ``records``: those that its runs
+        carry."""
         judged = [
             each
             for each in records

@@ -81,7 +81,8 @@ class Weighed:
         return said == "harmful" or (stands and said is not None)
 
     def verdicts(self) -> set[str]:
-        """Return what may be said: two words only where the evidence is at the very threshold."""
+        """Return the verdicts that may be given: two only if the evidence is right at the
+        threshold."""
         return {self.says(slack) or "inconclusive" for slack in (CLOSE, -CLOSE)}
 
 
@@ -265,7 +266,7 @@ def _log(block: Look, p0: float, p1: float) -> float:
 
 
 def _mean(terms: Sequence[tuple[float, float]]) -> float:
-    """Return the logarithm of a weighted mean, of the logarithms of what it is the mean of."""
+    """Return the logarithm of a weighted mean, given logarithms."""
     top = max(log for _, log in terms)
     whole = math.fsum(weight for weight, _ in terms)
     return top + math.log(math.fsum(w * math.exp(log - top) for w, log in terms) / whole)

@@ -225,7 +225,7 @@ class Sightings:
         self._weighed: tuple[int, _Counts] = (-1, _Counts())
 
     def take(self, lineage: Lineage, *, reported: bool = False) -> None:
-        """Take a trace that is whole. ``reported``: a device has told of it."""
+        """Add a whole trace. ``reported``: a device has reported it."""
         self._changed += 1
         start, end = lineage.start, lineage.start + round(lineage.duration * 1e9)
         self.serving.update(lineage.callees.values())
@@ -256,12 +256,12 @@ class Sightings:
             self._events.popitem(last=False)
 
     def reported(self, trace_id: str) -> None:
-        """Take in that a device has told of a trace: it came from outside."""
+        """Note that a device has reported a trace: its request came from outside."""
         if self._roots.pop(trace_id, None) is not None:
             self._changed += 1
 
     def take_hole(self, features: Features, service: str) -> None:
-        """Count a trace of which less came than it announced."""
+        """Count a trace that lacks announced spans."""
         name = self._class_of(features, service)
         if name is not None:
             self._changed += 1
@@ -300,7 +300,7 @@ class Sightings:
             del self._roots[trace_id]
 
     def _counted(self, until: int = 1 << 64) -> _Counts:
-        """Count what began until then (nanoseconds)."""
+        """Return the counts of what began until then (nanoseconds)."""
         counts, names = _Counts(), dict[int, str | None]()
         ways = Counter(id(each.way) for each in self._requests if each.start <= until)
         for way in {id(each.way): each.way for each in self._requests}.values():
@@ -338,8 +338,8 @@ class Figures:
         return Unseen.of(gaps, seen[""] + unseen) if gaps or seen else NOTHING
 
     def theirs(self, name: str) -> frozenset[str]:
-        """List the points that a person has said to be of the requests that they run within, of
-        which this class has some."""
+        """Return the points that a person has assigned to the requests they run within, of which
+        this class has some."""
         return frozenset(
             each.point
             for each, tally in self._counts.tallies.items()
@@ -347,7 +347,7 @@ class Figures:
         )
 
     def proposals(self) -> Iterator[Proposal]:
-        """List all such calls, and what is known of whose they are."""
+        """Return all calls in traces of their own, and what is known of whose they are."""
         for name, tally in sorted(self._counts.tallies.items()):
             yield Proposal(
                 *(*name, tally.events, tally.inside),
@@ -492,7 +492,7 @@ class _Able:
         yield from counts.items()
 
     def holds(self, start: int, end: int) -> bool | None:
-        """Return whether some request goes on from one time to another; None where nobody knows,
+        """Return whether some request is under way from one time to another; None if unknown,
         for it is before the first or after the last."""
         if start < self._starts[0] or end > self._latest[-1]:
             return None

@@ -197,7 +197,7 @@ class Templates:
         return path if seen is None or not seen.templates else seen.template(path)
 
     def learn(self, service: str, method: str, path: str, support: frozenset[str]) -> bool:
-        """Take in a good, unperturbed request; tell whether that has changed templates."""
+        """Learn from a good, unperturbed request; return whether templates have changed."""
         seen = self._seen(_group(service, method, path))
         seen.note(path, support)
         return seen.requests >= seen.due and seen.look()

@@ -96,7 +96,7 @@ def outliving(spans: Sequence[Span], request: Span) -> frozenset[str]:
 
 
 def _goes_on(spans: Sequence[Span]) -> bool:
-    """Return whether somebody has sent something on, or has given up on something."""
+    """Return whether a span was sent on by someone, or given up on."""
     above = {span.parent_id for span in spans}
     return any(
         span.operation.kind in {"producer", "consumer"}
@@ -124,7 +124,7 @@ def _may_have_answered(span: Span, request: Span) -> bool:
 def waits(
     spans: Sequence[Span], parents: Mapping[int, int], request: Span, order: Sequence[int]
 ) -> Waits:
-    """Conclude what of a trace was waited for. ``order``: places, parents before children."""
+    """Return which spans of a trace were waited for. ``order``: places, parents before children."""
     late = begun_late(spans, parents, order)
     apart = {i for i in order if i in parents and spans[i].operation.detached}
     if not apart:
@@ -155,8 +155,8 @@ def waits(
 def begun_late(
     spans: Sequence[Span], parents: Mapping[int, int], order: Iterable[int]
 ) -> frozenset[int]:
-    """List the places of what a service began when its SERVER span around it had ended. ``order``:
-    parents before children."""
+    """Return places of spans that a service began after its SERVER span around them had ended.
+    ``order``: parents before children."""
     around: dict[int, Span] = {}
     late: set[int] = set()
     for i in order:
@@ -232,7 +232,7 @@ class _Search:
         return [place, *whole[:common]] if waited else []
 
     def mark(self, way: Sequence[int], first: int = 0) -> None:
-        """Note that somebody above waited for what happened along this way, from its ``first``."""
+        """Note that a caller waited for the spans along this way, from its ``first``."""
         for at, place in enumerate(way):
             if at >= first and place in self.apart:
                 self.until[place] = max(self.until.get(place, 0), self._handed_on(way, at))

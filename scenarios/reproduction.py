@@ -31,7 +31,7 @@ class Attempt:
 
     @property
     def fired(self) -> frozenset[str] | None:
-        """The faults that fired in it; None: nobody knows."""
+        """Return the faults that fired in it; None: unknown."""
         return None if self.lineage is None else fired_in(self.lineage)
 
     def to_json(self) -> dict[str, Any]:

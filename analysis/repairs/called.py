@@ -32,7 +32,7 @@ class Called:
 
     @classmethod
     def parse(cls, text: str) -> Called:
-        """Read the file. Raises ValueError, which says what is wrong where."""
+        """Read the file. Raises ValueError with the place and what is wrong."""
         found = tomllib.loads(text)
         for request_class, table in found.items():
             _check(request_class, table)
@@ -46,7 +46,8 @@ class Called:
         return self.names.get(request_class, request_class)
 
     def lost(self, request_class: str) -> str:
-        """Return what is not possible without it: ``Play is lost``, where nobody says it better."""
+        """Return what users cannot do without it: ``Play is lost``, unless a better sentence was
+        given."""
         return self.losses.get(request_class) or f"{self.name(request_class)} is lost"
 
 

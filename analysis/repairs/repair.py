@@ -49,8 +49,7 @@ class Repair:
 def repairs(
     faults: Sequence[str], broken: Sequence[Break], callees: Mapping[str, str]
 ) -> tuple[Repair, ...]:
-    """Suggest what would mend a finding, what does most first; none where nothing is known of who
-    calls."""
+    """Return repairs for a finding, the most effective first; none if its callers are unknown."""
     known = [each for each in broken if each.caller != "unknown"]
     if not known:
         return ()

@@ -45,7 +45,7 @@ class Report:
 
 
 def check(certificate: Any) -> list[str]:
-    """Say in words what is wrong with a certificate; an empty list if nothing is."""
+    """Return what is wrong with a certificate, in words; an empty list if nothing is."""
     try:
         return list(examine(certificate).problems)
     except UnreadableCertificate as error:

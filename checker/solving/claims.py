@@ -13,7 +13,7 @@ TWO = 2
 
 
 def wrong_claims(world: World, data: dict[str, Any]) -> list[str]:
-    """Return what does not follow from the runs."""
+    """Return the claims that do not follow from the runs."""
     return [
         *_wrong_minimal(world, data),
         *_wrong_findings(world, data),

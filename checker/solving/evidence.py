@@ -33,7 +33,7 @@ class Reading:
 
     @property
     def injected(self) -> frozenset[str]:
-        """The faults that were tried in it; empty where nobody tried any."""
+        """Return the faults that were injected in it; empty if none were."""
         return frozenset(self.run.get("injected", ()))
 
 
@@ -138,7 +138,7 @@ class World:
         self.clause_of[reading.number] = clause
 
     def binds(self, clause: ShownSafe, touched: int) -> bool:
-        """Return whether a clause shows that these, with what is down, are survived."""
+        """Return whether a clause proves that these, with what is down, are survived."""
         return not clause.points & touched and (self.monotone or not clause.failed & ~touched)
 
     def covers(self, survived: int, touched: int) -> bool:

@@ -195,7 +195,7 @@ async def link(
     db: Db,
     caller: Operator,
 ) -> FindingView:
-    """Return where people work on it. Finding events carry the link from then on."""
+    """Record where people work on it. Finding events carry the link from then on."""
     with db.change(clock.now(), caller.name) as change:
         return finding_view(findings.link(change, finding_id, where.tracker_url or where.url))
 

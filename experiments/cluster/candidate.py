@@ -41,7 +41,7 @@ class Candidate:
         return self._default.leader
 
     async def stand(self) -> bool:
-        """Lead, unless somebody else does; whether we do. Raises what the database raises."""
+        """Try to lead; return whether we do. Raises what the database raises."""
         if not await self._election.win():
             return False
         try:
@@ -57,7 +57,7 @@ class Candidate:
         return True
 
     def join(self, post: Post) -> None:
-        """Lead another namespace, too, whenever this process leads. Raises what the database
+        """Lead another namespace too, whenever this process leads. Raises what the database
         raises."""
         if self.leader is not None:
             post.enter()
@@ -80,14 +80,14 @@ class Candidate:
                 _log.exception("nobody could be made leader here; trying again")
 
     async def end(self) -> None:
-        """Put everything on record as the service ends, and let somebody else lead at once."""
+        """Write everything on record at the end of the service, and release the lock."""
         for each in reversed(self._posts()):
             await each.end()
         await self._election.give_up()
 
     async def _drop(self) -> None:
-        """Stop leading: the lock is lost, so somebody else may lead already. What edges hold
-        ends by itself, at the latest with the leases that are on record."""
+        """Stop leading, since the lock is lost and another process may lead already. Edges stop
+        by themselves, at the latest with the leases on record."""
         led = [each.leader for each in self._posts() if each.leader is not None]
         for leader in led:
             leader.engine.board.close()
@@ -98,7 +98,8 @@ class Candidate:
         return [self._default, *self._others]
 
     def _global_controls(self, post: Post) -> GlobalControls:
-        """Make what is over the namespace that is led there."""
+        """Return the halt, guardrails and limits shared by all namespaces, for the one led
+        there."""
 
         def others() -> Sequence[Database]:
             return [each.database for each in self._posts() if each is not post]

@@ -113,7 +113,7 @@ def _readable_owners(path: str | None) -> str | None:
 
 
 def owners_in(path: str | None) -> Owners:
-    """Read who owns what; nobody owns anything where there is no file. Raises ValueError."""
+    """Read who owns which service; empty without a file. Raises ValueError."""
     if path is None:
         return Owners()
     try:
@@ -461,12 +461,12 @@ class Config(BaseSettings):
         return Waiting.of(quiet, self.patience)
 
     def hasty(self) -> bool:
-        """Return whether ``quiet`` is right only where services export more often than by default,
-        and nobody has said that they do."""
+        """Return whether ``quiet`` is too short for services that export at the default
+        interval, and no interval was set."""
         return self.quiet is not None and self.quiet < self.export_interval
 
     def limits(self) -> Limits:
-        """Return what holds for all campaigns together."""
+        """Return the limits that hold for all campaigns together."""
         return Limits(
             self.max_concurrent,
             self.members_per_hour,
@@ -590,14 +590,15 @@ def _unknown_variables(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    """Guess what may have been meant; what all names begin with makes none of them alike."""
+    """Return a hint on which name may have been meant. A prefix that all names share does not
+    count."""
     bare = {each.removeprefix(PREFIX): each for each in known}
     close = difflib.get_close_matches(name.removeprefix(PREFIX), bare, n=1)
     return f"; did you mean {bare[close[0]]}?" if close else "; `ldfi config table` lists all"
 
 
 def _fault(item: Any) -> str:
-    """Say in one sentence what is wrong; the value is shown where it is no secret."""
+    """Return in one sentence what is wrong; the value is shown unless it is secret."""
     what = str(item["msg"]).removeprefix("Value error, ")
     if not item["loc"]:
         return what

@@ -48,7 +48,7 @@ class Ingest:
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish what is finished, commit, leave the group."""
+        """Finish, commit and leave the group."""
         self._stopped.set()
         self._thread.join()
 

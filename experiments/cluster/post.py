@@ -27,7 +27,7 @@ class Post:
         self._epoch = 0
 
     def enter(self) -> int:
-        """Fence off whoever led here before; the new epoch. Raises what the database raises."""
+        """Fence off the former leader; return the new epoch. Raises what the database raises."""
         with self.database.change(clock.now()) as change:
             self._epoch = leaders.enter(change.session, self.service.advertise_url)
             tallies.make_good(change.session)
@@ -41,7 +41,8 @@ class Post:
         return self.leader
 
     async def end(self) -> None:
-        """Put everything on record as the service ends, and let somebody else lead at once."""
+        """Write everything on record at the end of the service, and let another process lead at
+        once."""
         leader = self._left()
         if leader is not None:
             await leader.end("the service was stopped")
@@ -49,7 +50,7 @@ class Post:
                 leaders.leave(change.session, self._epoch)
 
     async def drop(self) -> None:
-        """Stop at once and write nothing: somebody else may lead already."""
+        """Stop at once and write nothing: another process may lead already."""
         leader = self._left()
         if leader is not None:
             await leader.drop()

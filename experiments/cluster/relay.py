@@ -100,13 +100,14 @@ class EdgeRelay:
         self._called.set()
 
     def halt(self) -> None:
-        """Disarm everything here, at once; what the leader has armed now stays out of force."""
+        """Disarm everything here, at once; rules that the leader has armed by now stay out of
+        force."""
         self.board.clear()
         for each in self.under:
             each.halt()
 
     def rest(self) -> None:
-        """Serve nobody until an edge calls again: this process leads now, or ends."""
+        """Stop to serve until an edge calls again: this process leads now, or ends."""
         self._called.clear()
         self.board.close()
         for task in self._stocking.values():
@@ -209,7 +210,7 @@ class EdgeRelay:
         self._version = lease.version
 
     def _let_go(self, now: float) -> None:
-        """Give back what no edge has asked for."""
+        """Return allowances that no edge has asked for."""
         for experiment in self.board.armed():
             part, spare = self._part(experiment), self.board[experiment].room(now)
             if part.asked_at < now - SPARE_SECONDS and spare > 0 and part.extra:
@@ -261,7 +262,7 @@ class EdgeRelay:
         return granted
 
     def _widen(self, experiment: str) -> None:
-        """Let edges here have what this relay may hand on now, no more and no less."""
+        """Set the allowances of edges here to what this relay may hand on now."""
         if experiment in self.board.all():
             members = self._part(experiment).members
             self.board.allow(experiment, members, clock.now(), members=members)

@@ -210,7 +210,7 @@ def acknowledge(change: Change, identity: str, note: str) -> FindingRow:
 
 
 def link(change: Change, identity: str, tracker_url: str | None) -> FindingRow:
-    """Return where people work on it; None: nowhere (any more). Raises NotFound.
+    """Record where people work on it; None: nowhere (any more). Raises NotFound.
 
     Nobody is notified: it is most often the receiver of a notification who says so.
     """

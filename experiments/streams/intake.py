@@ -81,7 +81,8 @@ class _Known:
         return new
 
     def oldest(self, otherwise: int) -> int:
-        """Return the offset from which on everything has to be read to know what is known here."""
+        """Return the offset from which everything has to be read again to know what is known
+        here."""
         return next(iter(self._ids.values()))[0] if self._ids else otherwise
 
     def _forget(self) -> None:
@@ -136,7 +137,7 @@ class Intake:
         return messages
 
     def take(self, messages: Iterable[Message], now: float) -> None:
-        """Count what was read, and keep how far we are. ``now``: Unix seconds."""
+        """Count what was read, and note the position. ``now``: Unix seconds."""
         for message in messages:
             self._next[message.partition] = message.offset + 1
             try:
@@ -168,7 +169,7 @@ class Intake:
                 self._producer.close()
 
     def _send_dead_letters(self) -> None:
-        """Write what could not be read, unless the brokers are away: then later."""
+        """Write unreadable messages as dead letters, unless the brokers are away: then later."""
         if not self._dead_letters:
             return
         try:
@@ -232,7 +233,7 @@ class Intake:
         return True
 
     def _note(self) -> None:
-        """Note how far we are, and what has to be on record before that is."""
+        """Note the position, and what has to be on record before it is committed."""
         catalogue = self._engine.catalogue
         if catalogue.unsettled:
             return  # the scheduler keeps those first

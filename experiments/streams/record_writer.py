@@ -39,8 +39,8 @@ class RecordWriter:
         self._wake = asyncio.Event()
 
     async def put(self, messages: Sequence[KeyedMessage]) -> None:
-        """Return when all of it is acknowledged. Raises StreamError when it is not: send it again,
-        what comes twice is counted once."""
+        """Write messages; return when all are acknowledged. Raises StreamError if not: send them
+        again, duplicates are counted once."""
         if not messages:
             return
         size = sum(len(value) for _, _, value in messages)

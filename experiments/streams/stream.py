@@ -70,8 +70,8 @@ class Topics:
         return f"{self.prefix}.{name}"
 
     def retention(self, *, traffic: float, events: float, dead_letters: float) -> dict[str, float]:
-        """Say for how many seconds each topic keeps what is written to it. Spans, metrics and
-        observations go together: each is of use only with the others."""
+        """Return for how many seconds each topic keeps messages. Spans, metrics and observations
+        go together: each is of use only with the others."""
         keyed = dict.fromkeys((self.spans, self.metrics, self.observations), traffic)
         return {**keyed, self.events: events, self.dead_letters: dead_letters}
 
@@ -104,16 +104,15 @@ class Listener(Protocol):
     """Is told from within :meth:`Consumer.poll` that partitions change hands."""
 
     def forget(self) -> None:
-        """Forget whatever is known of partitions. What comes next is read from what is committed
-        on. The stream must not be asked for anything in here."""
+        """Forget the state of all partitions; reading goes on from what is committed. The stream
+        must not be used in here."""
 
 
 class Consumer(Protocol):
     """Reads messages."""
 
     def poll(self, seconds: float) -> list[Message]:
-        """Wait for the next messages, oldest first in each partition; after so many seconds,
-        none."""
+        """Return the next messages, oldest first in each partition; none after so many seconds."""
 
     def positions(self) -> dict[Place, int]:
         """Return for each partition that is ours the offset of the message that comes next."""
@@ -137,11 +136,11 @@ class Stream(Protocol):
     """Where messages are kept."""
 
     def ensure(self, topics: Mapping[str, int]) -> None:
-        """Make the topics that are not there, with so many partitions. Raises StreamError, also
-        where a topic is there with another number of partitions."""
+        """Create missing topics with so many partitions. Raises StreamError, also if a topic has
+        another number of partitions."""
 
     def producer(self) -> Producer:
-        """Open somebody who writes. Raises StreamError."""
+        """Open a producer. Raises StreamError."""
 
     def group(self, name: str, topics: Sequence[str], listener: Listener) -> Consumer:
         """Open a reader among others of this group. Partitions of the same number of all these

@@ -107,7 +107,7 @@ class Worker:
             raise
 
     def step(self, seconds: float = POLL_SECONDS) -> None:
-        """Read for so long at most, and do what there is to do."""
+        """Read for so many seconds at most, and process what is due."""
         messages = self._consumer.poll(seconds)
         now = self._clock()
         if messages:
@@ -145,14 +145,14 @@ class Worker:
             self.leave()
 
     def leave(self) -> None:
-        """Leave the group at once: whoever comes next reads again what is not committed."""
+        """Leave the group at once: the next owner reads again what is not committed."""
         for each in (self._consumer, self._producer):
             with suppress(StreamError):
                 each.close()
 
     def stalled(self) -> float:
-        """Say for how many seconds messages have waited unread, or what was read could be neither
-        written nor committed."""
+        """Return for how many seconds messages have waited unread, or could be neither written
+        nor committed."""
         return max(0.0, self._clock() - min(self._read_at, self._settled_at))
 
     def silent(self) -> float:
@@ -164,12 +164,11 @@ class Worker:
         return sum((work.drops() for work in self._works.values()), Counter(self._gone))
 
     def fates(self) -> Counter[Fate]:
-        """Count what became of traces."""
+        """Return the number of traces by fate."""
         return sum((work.fates() for work in self._works.values()), Counter(self._fates))
 
     def forget(self) -> None:
-        """Forget the partitions that change hands: whoever owns them reads again what is not
-        finished."""
+        """Forget the partitions that change hands: their owner reads again what is not finished."""
         for work in self._works.values():
             self._gone += work.drops()
             self._fates += work.fates()
@@ -234,7 +233,7 @@ class Worker:
                 self._work(number).idle(self._halves[topic], end, now)
 
     def _write(self) -> bool:
-        """Write what is joined; whether everything written so far is acknowledged."""
+        """Write joined requests; return whether everything written so far is acknowledged."""
         works = dict(self._works)
         joined = {number: work.joined() for number, work in works.items()}
         for observation, halves in _flat(joined):

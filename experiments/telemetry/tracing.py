@@ -75,5 +75,5 @@ def tell(what: str, experiment: Experiment, began: int) -> None:
 
 
 def clock() -> int:
-    """Read the clock that :func:`tell` counts from."""
+    """Return the time that :func:`tell` counts from (nanoseconds, Unix time)."""
     return time.time_ns()

@@ -98,7 +98,7 @@ def speaks_grpc(connection: socket.socket) -> bool:
 
 
 def _pour(source: socket.socket, target: socket.socket) -> None:
-    """Pass on what comes until one side is gone; then neither goes on."""
+    """Forward bytes both ways until one side closes."""
     with suppress(OSError):
         while chunk := source.recv(_CHUNK):
             target.sendall(chunk)

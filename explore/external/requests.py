@@ -80,7 +80,7 @@ def unanswered(trace: Trace, sent: Iterable[Sent]) -> list[Sent]:
 
 
 def lineage_of(trace: Trace, own: Collection[str]) -> Lineage:
-    """Learn what a run has shown."""
+    """Return the lineage of a run."""
     learned = learn(entered(trace, own))
     if learned is None:
         raise RuntimeError("a run without its root")

@@ -52,7 +52,7 @@ class SharedKeys:
 
     @property
     def token(self) -> str:
-        """Derive the token: whoever has the keys has it too, and nobody has to hand it around."""
+        """Derive the token from the keys, so that it need not be handed around."""
         return hashlib.sha256(f"ldfi receive\n{self.text}".encode()).hexdigest()[:32]
 
 
@@ -79,8 +79,8 @@ class Stamp:
     def headers(
         self, trace_id: str, span_id: str, device: str | None, carried: str
     ) -> dict[str, str]:
-        """Write the headers of a request. ``device``: what the request itself says, ``carried``:
-        the baggage that it has."""
+        """Return the headers of a request. ``device``: as the request itself says, ``carried``:
+        its baggage."""
         cleaned = baggage.without(carried) if carried else ""
         return {
             "traceparent": f"00-{trace_id}-{span_id}-01",

@@ -93,12 +93,12 @@ class Armed:
         return _wrapped(function, carrying)
 
     def doubt(self) -> str:
-        """Return why what was concluded may be wrong; empty where nothing speaks for that."""
+        """Return why a conclusion may be wrong; empty if there is no reason."""
         late = self._elsewhere.doubt() if self._elsewhere is not None else ""
         return late or self._unseen.doubt(self.recorder)
 
     def shown(self, *, failed: bool) -> RunResult:
-        """Read what the run has shown, as soon as all of it is here. ``failed``: the test did."""
+        """Return the result of the run, once all of it is here. ``failed``: the test did."""
         recorder = self.recorder
         if self._elsewhere is not None:
             own, sent = recorder.own_spans(failed=failed), recorder.sent()

@@ -184,15 +184,15 @@ class _Search:
         return result
 
     def _begin_more(self) -> bool:
-        """Begin what is worth trying, as many as may be under way; whether something was learned at
-        once, as it was survived before."""
+        """Begin as many runs as may be under way; return whether something was learned at once,
+        as it was survived before."""
         while len(self._under_way) < self._making.most and (plan := self._next()) is not None:
             if self._begin(plan):
                 return True
         return False
 
     def _next(self) -> Plan | None:
-        """Choose what to try beside what is under way, by what is known without that."""
+        """Return the next plan beside what is under way."""
         if not self._under_way:
             return self._exploration.plan() or self._recheck()
         plans = (self._exploration.plan(under_way=self._under_way) for _ in range(DRAWS))
@@ -337,7 +337,7 @@ class _Search:
         return f"{KILLED}: {services}"
 
     def _leave_out(self, plan: Plan, ignored: frozenset[str]) -> None:
-        """Try no more what a call has met and nobody carried out: there is no injector."""
+        """Exclude a fault that a call has met and that was not injected: there is no injector."""
         known = self._exploration.knowledge
         down = {each for each in plan.hypothesis if each.startswith(DOWN)}
         known.leave_out(
@@ -446,7 +446,7 @@ class _Search:
         return dict(sorted(told.items()))
 
     def _without_injector(self) -> list[str]:
-        """Name the services in which calls met faults and nobody carried out any."""
+        """Return the services in which calls met faults and none was injected."""
         obeyed = {_point(each) for each in self._fired}
         # A caller without a timeout cannot have one, whoever injects
         ignored = [each for each in self._result.ignored if not each.startswith("timeout@")]
@@ -465,7 +465,7 @@ class _Search:
 
 
 def _ignored(faults: tuple[Fault, ...], lineage: Lineage) -> frozenset[str]:
-    """Find the faults whose point was called in a run, and that nobody carried out."""
+    """Return the faults whose point was called in a run, and that were not injected."""
     fired = {_point(each) for each in lineage.fired}
     met = lineage.called - fired
     return frozenset(str(each) for each in faults if each.point in met and not each.first)

@@ -246,7 +246,7 @@ def _explore(item: pytest.Function, nextitem: pytest.Item | None) -> None:
 
 
 def _survived(item: pytest.Item, bounds: Bounds) -> SurvivedRuns | None:
-    """Find what the test has survived before; None where nobody keeps that."""
+    """Return what the test has survived before; None if that is not kept."""
     if item.config.getoption("--ldfi-lessons") is None:
         return None
     from ldfi.explore.pytest.survived import SurvivedRuns

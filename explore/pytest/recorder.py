@@ -121,7 +121,7 @@ class Recorder(SpanProcessor):
             span.end()
 
     def lift(self, span: trace.Span) -> None:
-        """Take a span out: what is inside it is inside what is around it."""
+        """Remove a span; its children become those of its parent."""
         number = span.get_span_context().span_id
         with self._lock:
             above = self._lifted[number] = self._parents.pop(number, None)
@@ -166,7 +166,7 @@ class Recorder(SpanProcessor):
         return self.stamp is not None or asked_within(self.code)
 
     def attributes(self) -> list[Mapping[str, Any]]:
-        """List what the spans of the run say."""
+        """Return the attributes of the run's spans."""
         return [span.attributes or {} for _, span in self._ended.values()]
 
     def sent(self) -> list[Sent]:
@@ -210,7 +210,7 @@ class Recorder(SpanProcessor):
         return found
 
     def lineage(self, *, failed: bool) -> Lineage:
-        """Learn what the run has shown; ``failed``: whether the test did."""
+        """Return the lineage of the run; ``failed``: whether the test did."""
         spans = [self._span(number, failed) for number in self._ended]
         learned = learn(Trace.of(_TRACE, spans))
         if learned is None:

@@ -107,7 +107,7 @@ class SurvivedRuns:
                 self._recall(self._earlier.get("runs", ()))
 
     def _changed(self) -> str:
-        """Return what of all that kept runs rest on is not as it was; empty where all of it is."""
+        """Return which of the bases of kept runs has changed; empty if none has."""
         before, now = self._earlier.get("parts"), self._basis.parts
         if self._earlier.get("key") == self._basis.key:
             same = self._earlier.get("called") == self._called
@@ -151,7 +151,7 @@ class SurvivedRuns:
         self._runs.clear()
 
     def document(self) -> dict[str, Any] | None:
-        """Write what is to be kept, as JSON; None where nothing may be."""
+        """Return what is to be kept, as JSON; None if nothing may be."""
         if self._barred or not self._basis.key:
             return None
         return {
@@ -177,7 +177,7 @@ def _alike(a: Lineage, b: Lineage) -> bool:
 
 
 def _drop(runs: dict[tuple[str, ...], Any], failed: Iterable[str]) -> None:
-    """Drop what went well with all of these faults, of which a run has failed."""
+    """Drop survived runs whose set contains all faults of a failed one."""
     for faults in [each for each in runs if set(failed) <= {*each}]:
         del runs[faults]
 

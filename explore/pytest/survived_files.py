@@ -34,7 +34,7 @@ def survived_file(folder: Path, test: str) -> Path:
 
 
 def read_survived(path: Path) -> object:
-    """Read what was kept; None where that is nothing that can be read."""
+    """Return what was kept; None if it cannot be read."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -51,7 +51,7 @@ class Untraced:
         self.left: dict[tuple[str, str], None] = {}
 
     def heard(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Take what Python tells. Raises nothing."""
+        """Take an audit event of Python. Raises nothing."""
         recorder = RELAY.recorder
         reads = _READ.get(event)
         if recorder is None or reads is None or not recorder.runs or _accounted_for(recorder):
@@ -61,8 +61,8 @@ class Untraced:
             self.left[found] = None
 
     def doubt(self, recorder: Recorder) -> str:
-        """Return what was reached unseen; empty where spans name all of it. ``recorder``: of a
-        run."""
+        """Return what was reached without a span; empty if spans name all of it. ``recorder``:
+        of a run."""
         told = recorder.attributes()
         named = {str(said[name]) for said in told for name in _NAMES if name in said}
         ports = {str(said[name]) for said in told for name in _PORTS if name in said}

@@ -33,7 +33,7 @@ class Program:
 
     @property
     def timeout(self) -> float:
-        """Seconds to wait for an answer: what is asserted, else long enough for the delay."""
+        """Return seconds to wait for an answer: as asserted, else long enough for the delay."""
         return self.scenario.expect.max_seconds or 10.0 + self.scenario.delay
 
 
@@ -76,6 +76,5 @@ def program(scenario: Scenario, path: str | None) -> Program:
 
 
 def _encoded(path: str) -> str:
-    """Encode what has no place in a request line: ends of lines, spaces, quotes, anything but
-    ASCII."""
+    """Percent-encode what a request line cannot hold: line ends, spaces, quotes, non-ASCII."""
     return quote(path, safe=_SENT_AS_IT_IS)

@@ -85,7 +85,7 @@ def arrivals(made: Iterable[Stretch]) -> Iterator[float]:
 
 
 def _when(each: Stretch, wanted: float) -> float:
-    """Solve for the time at which so many of a stretch's requests are due."""
+    """Return the time at which a stretch's n-th request is due."""
     slope = (each.end - each.begin) / each.seconds
     root = math.sqrt(max(0.0, each.begin**2 + 2 * slope * wanted))
     return min(each.seconds, 2 * wanted / (each.begin + root))

@@ -36,7 +36,7 @@ class Job:
     connection: Connection | None = None
 
     def finish(self, status: int | None, body: bytes) -> None:
-        """Hand over what came of it, once."""
+        """Report the outcome, once."""
         if not self.over:
             self.over = True
             self.done(status, body)
@@ -214,7 +214,7 @@ class Connections:
             self.submit(job)
 
     def sweep(self, now: float) -> None:
-        """Give up what nobody answered in time."""
+        """Give up requests that were not answered in time."""
         while self._pending and (
             self._pending[0].over or self._pending[0].due + self.patience <= now
         ):

@@ -73,7 +73,7 @@ class Measurement:
 
     @property
     def doubts(self) -> list[str]:
-        """Return what speaks against the figures, in words."""
+        """Return the reasons to doubt the figures, in words."""
         told = [
             f"the rate was not reached at {each.name}: asked {self.asked:g}/s, reached "
             f"{each.reached:g}/s"

@@ -44,7 +44,7 @@ class Series:
         return Counter(self.failed.values())
 
     def after(self, warm_up: float) -> Series:
-        """CutRequest off what was due while the target warmed up."""
+        """Drop the requests that were due while the target warmed up."""
         kept = Series(self.name)
         for place, (due, seconds) in enumerate(zip(self.due, self.seconds, strict=True)):
             if due >= warm_up:

@@ -60,7 +60,8 @@ def systems_of(points: Iterable[str], callees: Mapping[str, str]) -> frozenset[s
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """The worst spell of a class before, and what each outcome says if δ is added to it."""
+    """The worst stretch of a class before the experiment, and the evidence of each outcome
+    against a rise by δ."""
 
     worst: Spell
     usual: float
@@ -77,8 +78,9 @@ class _Before:
 
 @dataclass(slots=True)
 class Bystanders:
-    """Of one experiment. ``systems``: what its points reach. ``delta``: see ``Thresholds``.
-    ``enough``: evidence at which they count as hurt. ``way``: what is called on the way there."""
+    """Tests whether bystanders of one experiment are hurt. ``systems``: what its points reach.
+    ``delta``: see ``Thresholds``. ``enough``: evidence at which they count as hurt. ``way``:
+    what is called on the way there."""
 
     systems: frozenset[str] = frozenset()
     delta: float = 0.25

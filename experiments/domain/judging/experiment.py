@@ -223,7 +223,7 @@ class Experiment:
 
     @property
     def tests(self) -> Tests:
-        """The tests of first requests, fed with what has been counted so far."""
+        """Return the tests of first requests, fed with all outcomes counted so far."""
         return self.order.tests
 
     @property
@@ -306,7 +306,7 @@ class Experiment:
             )
 
     def _learn(self, observation: Observation, treated: bool, torn: bool) -> None:
-        """Take a request in which a fault fired, or would have, for what it teaches."""
+        """Take the evidence of a request in which a fault fired, or would have."""
         success = observation.outcome.success
         if treated:
             self.unproved.look(observation, self.holds, followed=self.stay > 0)
@@ -332,7 +332,7 @@ class Experiment:
             self.hurt.add(device)
 
     def _forget(self, trace_id: str) -> None:
-        """Have a request teach nothing, since a worse outcome of it comes now."""
+        """Drop the evidence of a request whose worse outcome comes now."""
         self.good = [each for each in self.good if each.lineage.trace_id != trace_id]
         self.bad = [each for each in self.bad if each.lineage.trace_id != trace_id]
         self._torn = [each for each in self._torn if each.lineage.trace_id != trace_id]
@@ -347,7 +347,7 @@ class Experiment:
         self.instances.settle(trace_id, died)
 
     def count(self, totals: Counts) -> None:
-        """Take in what somebody else has counted so far in both arms (``settings.promql``).
+        """Take counts of both arms that were made elsewhere (``settings.promql``).
 
         A counter that falls was reset; what it says now cannot be compared and is left out.
         """
@@ -364,7 +364,7 @@ class Experiment:
         return max(0, self.used - len((self.exposed | self.passed_by) - self.order.owed))
 
     def awaited(self) -> int | None:
-        """Control devices that have not reported yet; None where nobody knows."""
+        """Return how many control devices have not reported yet; None if unknown."""
         heard = len(self.arms["control"].devices | self.spared)
         return None if self.enrolled is None else max(0, self.enrolled - heard)
 
@@ -428,12 +428,12 @@ class Experiment:
         return False
 
     def stop(self, reason: str, now: float) -> bool:
-        """Have it disarmed and give the verdict of what was seen, as soon as that is settled."""
+        """Disarm it; the verdict on what was seen follows as soon as it is settled."""
         self.state, self.reason, self.disarmed_at = "settling", reason, now
         return True
 
     def fail(self, reason: str, now: float) -> None:
-        """Take the verdict away: nothing can be made of what was seen."""
+        """Withdraw the verdict: what was seen cannot be judged."""
         self.state, self.verdict, self.reason, self.ended_at = "aborted", None, reason, now
 
     def settle(self, now: float, *, disarmed: bool, traces: float = 0.0) -> bool:
@@ -578,19 +578,19 @@ def _seldom(experiment: Experiment) -> list[bool] | None:
 
 
 def _reports(experiment: Experiment) -> BothReports:
-    """Count who was heard of, by what the edges say to have let in."""
+    """Return how many devices reported, of those that edges enrolled."""
     control = experiment.enrolled if experiment.state == "settling" else experiment.controls
     return reports(experiment.reach, experiment.stays.own, experiment.used, control)
 
 
 def _certain(experiment: Experiment) -> bool:
-    """Return whether what devices do from here on changes nothing."""
+    """Return whether further reports can no longer change the verdict."""
     decided = experiment._aborting or experiment.lead or experiment.instances.killed()
     return not experiment.stay or bool(decided) or experiment.order.verdict() == "harmful"
 
 
 def _missed(experiment: Experiment) -> str:
-    """Return what an inconclusive one could not see, as far as its reason does not."""
+    """Return what an inconclusive experiment could not see, beyond its reason."""
     missed = ""
     exposed = len(experiment.exposed)
     past = len(experiment.passed_by - experiment.exposed)

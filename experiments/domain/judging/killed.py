@@ -56,7 +56,7 @@ class Instances:
             self._awaited.setdefault(trace_id, now)
 
     def settle(self, trace_id: str, deaths: Iterable[Death]) -> None:
-        """Take in what the whole of a trace tells, or what is there of it when it is given up."""
+        """Take the marks and deaths of a trace that is whole, or given up."""
         self._awaited.pop(trace_id, None)
         self._told[trace_id] = tuple(deaths)
 

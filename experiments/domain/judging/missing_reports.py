@@ -42,7 +42,8 @@ _BETS: Final = tuple(math.sin(math.pi * step / 40) ** 2 for step in range(1, 20)
 def reports(
     reach: Reachability, order: Ordered, treated: int, control: int | None, until: float = math.inf
 ) -> BothReports:
-    """Count who was heard of, by what the edges say to have let in (``control`` None: unknown).
+    """Return how many devices of each arm reported, of those that edges enrolled (``control``
+    None: unknown).
 
     ``until``: of those whose first request had begun by then (Unix seconds).
     """

@@ -75,8 +75,8 @@ class Ordered:
         return self._owed.keys()
 
     def release(self, now: float) -> list[tuple[str, bool]]:
-        """Count what was put off for so long that nothing that began earlier is to come. Returns
-        which devices these are, and whether they are treated."""
+        """Count the outcomes that nothing earlier can precede any more. Returns the devices, and
+        whether they are treated."""
         released = []
         for device, (counted, known) in list(self._owed.items()):
             since = now if known is None else known
@@ -98,7 +98,7 @@ class Ordered:
         return True
 
     def of(self, device: str) -> Counted | None:
-        """Return what a device counts with; None where it does not count yet."""
+        """Return the outcome that a device counts with; None if it does not count yet."""
         return self._of.get(device)
 
     def fail(self, device: str) -> None:
@@ -194,11 +194,11 @@ class Ordered:
         return everybody or now >= self._tolerated_since + patience
 
     def doubt(self) -> None:
-        """Have *tolerated* last anew, from when it is said next."""
+        """Restart the time for which *tolerated* has to last."""
         self._tolerated_since = None
 
     def _go_back(self, place: int) -> None:
-        """Have the tests know no more than what was counted before ``place``."""
+        """Reset the tests to what was counted before ``place``."""
         if place >= self._fed:
             return
         while self._kept and self._kept[-1][0] > place:

@@ -73,7 +73,7 @@ class Stays:
         )
 
     def failed_later(self) -> frozenset[str]:
-        """List the traces that devices count with of which a later request has failed."""
+        """Return the traces counted for devices of which a later request has failed."""
         lost = (self.own.of(device) for device in self._failed if self.lost(device))
         return frozenset(counted[1] for counted in lost if counted is not None)
 
@@ -83,7 +83,7 @@ class Stays:
         return self.seconds > 0 and counted is not None and counted[2]
 
     def verdict(self) -> Verdict | None:
-        """Return the verdict of what is known so far, if there is one."""
+        """Return the verdict so far, if there is one."""
         first = self.first.verdict()
         return _both(first, self.own.verdict()) if self.seconds else first
 

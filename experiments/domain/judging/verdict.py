@@ -80,7 +80,7 @@ class Counts:
                 raise ValueError(f"{failed} of {total} requests failed: that cannot be")
 
     def since(self, before: Counts) -> Counts | None:
-        """Return what was counted since ``before``; None where a counter has fallen.
+        """Return what was counted since ``before``; None if a counter has fallen.
 
         A failure may be counted a moment later than its request, but no failure without one: what
         is too many is left for the next look.
@@ -120,8 +120,8 @@ class Tests(Protocol):
         there."""
 
     def add(self, *, treated: bool, failed: bool, proved: bool = True) -> None:
-        """Take one device's outcome. Ignored once it is harmful. ``proved``: a treated one that
-        went well counts for *tolerated*."""
+        """Add one device's outcome; outcomes of control devices, and those that prove nothing,
+        are ignored."""
 
     def look(self, more: Counts) -> None:
         """Take what somebody else has counted since the last look. Ignored once it is harmful. Of
@@ -131,7 +131,7 @@ class Tests(Protocol):
         """Make tests that know the same, and from here on go their own way."""
 
     def verdict(self) -> Verdict | None:
-        """Return the verdict of what has come so far, if there is one. Harmful never changes."""
+        """Return the verdict so far, if there is one. Harmful never changes."""
 
     def final(self) -> Verdict:
         """Return the verdict now that the window is over."""

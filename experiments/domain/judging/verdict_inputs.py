@@ -23,7 +23,7 @@ class VerdictInputs:
     _requests: dict[str, tuple[int, str, str]] = field(default_factory=dict)
 
     def add(self, observation: Observation) -> None:
-        """Keep what is told of a request."""
+        """Keep the evidence of a request."""
         lineage = observation.lineage
         told = lineage.start, _letter(observation), digest(lineage.trace)
         self._requests[lineage.trace_id] = told

@@ -177,7 +177,7 @@ def test_the_port_for_grpc_may_be_off(
 @pytest.mark.parametrize(
     ("given", "said"),
     [(each, "give a port, 0 to 65535, or off") for each in ("-1", "65536", "on", "4317.0")]
-    + [("8600", "grpc_port 8600 is taken")],
+    + [("8600", "grpc_port must differ")],
 )
 def test_no_other_port_for_grpc_is_taken(
     monkeypatch: pytest.MonkeyPatch, given: str, said: str
