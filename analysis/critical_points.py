@@ -13,10 +13,10 @@ from ldfi.analysis.words import counted, listed
 
 
 def red_items(found: Iterable[Loss], hints: Sequence[Hint], names: Names) -> tuple[RedItem, ...]:
-    """Gather losses and clues by call, as people name it, those with which most requests were lost
+    """Gather losses and hints by call, as people name it, those with which most requests were lost
     first.
 
-    Calls of which nothing is known but the same clues about several become one item.
+    Calls of which nothing is known but the same hints about several become one item.
     """
     found = list(found)
     lost = _lost(found, names)

@@ -1,9 +1,10 @@
 """``python -m benchmarks.doubt [--runs N] [--json]``: how often a certificate is false.
 
-Worlds with planted failing sets of one, two and three faults among optional calls and fallbacks are
-explored by the service's own code, run after run, as a campaign on one class does it. What is wrong
-is drawn by lot: so many experiments that truly hurt are called ``tolerated`` (their requests then
-look as if nobody had needed what failed), or each point loses all its spans of an experiment.
+Worlds with planted failing sets of one, two and three faults among optional calls and fallbacks
+are explored by the service's own code, run after run, as a campaign on one class does it. What
+is wrong is drawn at random: so many experiments that truly hurt are called ``tolerated`` (their
+requests then look as if nobody had needed what failed), or each point loses all its spans of an
+experiment.
 
 A certificate is false when it is complete although a minimal failing set within the bounds is not
 among its findings, or a finding hurts nobody. Beside each world stands the same one without doubt:

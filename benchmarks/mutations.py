@@ -158,7 +158,8 @@ def _wanted(test: ast.expr) -> bool:
 def drawn(candidates: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
     """Draw so many mutants, the same number from each room, from each operator in turn.
 
-    Each candidate has a lot of its own: where others come or go, the draw stays nearly the same.
+    Each candidate has a random number of its own: where others come or go, the draw stays nearly
+    the same.
     """
     rooms: dict[str, dict[str, list[Mutant]]] = defaultdict(lambda: defaultdict(list))
     for each in sorted(candidates, key=lambda mutant: _draw(seed, mutant)):

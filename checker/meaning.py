@@ -168,7 +168,7 @@ def _at_most(failed: int, tried: int, share: float) -> float:
 
 def _presumed(certificate: dict[str, Any]) -> float | None:
     """Bound the share of the sets presumed safe that are not: that of single faults and that of
-    more at once is the larger one at least, and re-checks are drawn from each by lot."""
+    more at once is the larger one at least, and re-checks are drawn from each at random."""
     axioms = certificate["axioms"]
     if not axioms["monotone"]:
         return None

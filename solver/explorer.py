@@ -64,7 +64,7 @@ class Explorer:
     contain what failed in it, and unions would teach little; take another strategy.
     ``place``: of a fault, so that where one kind was found to hurt, others there are *presumed*.
 
-    The same seed gives the same exploration, unless the time limit strikes. What is proposed
+    The same seed gives the same exploration, unless the time limit is reached. What is proposed
     depends on what was learned and on how often it was asked for since, not on what was asked for
     before that: whoever learns the same again goes on in the same way.
     """

@@ -52,7 +52,7 @@ class BitCounts:
 
 class Ranking:
     """What is taken first among equals: what is in some hypothesis, no domain, the stronger fault
-    (a delay that times out is an error too), what is in the most hypotheses; then by lot."""
+    (a delay that times out is an error too), what is in the most hypotheses; then at random."""
 
     def __init__(self, now: Hypotheses, degrees: Mapping[int, int], rng: random.Random) -> None:
         self._degrees = BitCounts(degrees)
@@ -73,7 +73,7 @@ class Ranking:
         """Return the best of these variables."""
         among = among & ~self._domains or among
         among = self._degrees.most(self._strength.most(among))
-        # Whoever comes first from some place on: by lot, and not by looking at each.
+        # Whoever comes first from some place on: at random, and not by looking at each.
         place = self._rng.randrange(self._length)
         later = among >> place << place or among
         return (later & -later).bit_length() - 1

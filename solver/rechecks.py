@@ -1,6 +1,6 @@
 """Re-checks: how far does "more faults never help" hold?
 
-Sets that were inferred to be safe are drawn by lot and tried after all. A few of these, and what
+Sets that were inferred to be safe are drawn at random and tried after all. A few of these, and what
 came of them, give the rate that the certificate prints.
 
 What can be said of the share of such sets that are not safe is no better than what can be said of

@@ -197,3 +197,31 @@ def test_first_lines_say_what_is_returned_or_done() -> None:
         and RIDDLE.match(told)
     ]
     assert not riddles, f"begin with a verb: {riddles}"
+
+
+UNSAID: Final = re.compile(
+    r"\b(lessons?|surroundings|convicts|by lot|clues?|weather|grounds|balances?|passage|strikes)\b",
+    re.IGNORECASE,
+)
+"""What docstrings say no more, beside names: result, class context, at random, hint, noise."""
+
+
+def _docstrings(text: str) -> Iterator[tuple[int, str]]:
+    """Yield what stands as a docstring, below a name as well, with its line."""
+    for node in ast.walk(ast.parse(text)):
+        body = getattr(node, "body", None)
+        for each in body if isinstance(body, list) else ():
+            match each:
+                case ast.Expr(value=ast.Constant(value=str(told))):
+                    yield each.lineno, told
+
+
+def test_gone_words_are_in_no_docstring() -> None:
+    found = [
+        f"{file}:{line}: {told[:80]!r}"
+        for file, text in _files().items()
+        if UNSAID.search(text)
+        for line, told in _docstrings(text)
+        if UNSAID.search(told)
+    ]
+    assert not found, found

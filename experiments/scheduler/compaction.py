@@ -1,12 +1,12 @@
-"""Results that are old are folded: what they came to is put on record in one piece.
+"""Results that are old are compacted: what they came to is put on record in one piece.
 
-What is folded is what a start would learn from them, by the same way, so that whoever starts
+What is compacted is what a start would learn from them, by the same way, so that whoever starts
 afterwards knows the same. Of a campaign that goes on these are its earlier runs; of all campaigns
 together, which is what people are told of a class, everything that had ended before. Once both
 hold a result it is dropped; what shows a finding stays, and so does what left no record in the
 chain of runs, for nothing else would tell of it.
 
-A service may run meanwhile: it reads results when it starts, and only those in no balance.
+A service may run meanwhile: it reads results when it starts, and only those in no snapshot.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from ldfi.experiments.store.snapshots import ALL, StoredSnapshot, Taught
 
 WHAT: Final = "lessons"
 FRESH: Final = 86_400.0
-"""Seconds for which results are not folded. What ends with an earlier time than what was folded,
-for somebody has set the clock back, is passed over where people ask of a class."""
+"""Seconds for which results are not compacted. What ends with an earlier time than what was
+compacted, for somebody has set the clock back, is passed over where people ask of a class."""
 Reading = Callable[[], AbstractContextManager[Session]]
 _GONE: Final = 0
 """The version of a class that there is no more: nothing is of it."""
@@ -190,7 +190,7 @@ def _of_class(
 
 
 def _drop(database: Database, before: float, now: float, who: str, told: Told | None) -> Pruned:
-    """Drop the results that are folded, a few hundred at a time."""
+    """Drop the results that are compacted, a few hundred at a time."""
     with database.read() as session:
         keys = _going(session, before)
     for start in range(0, len(keys), BATCH):

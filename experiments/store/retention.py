@@ -10,7 +10,7 @@ Never touched, however old: results, counts and verdicts of experiments, the cha
 with the requests that show them, campaigns and their certificates. So whoever starts from what is
 left knows the same, and every certificate can be checked as before.
 
-Rows go a few at a time, each lot in a transaction of its own: a service may run meanwhile.
+Rows go a few at a time, each batch in a transaction of its own: a service may run meanwhile.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What experiments have taught, on record: what earlier ones came to, and the results since.
 
-Of each class there is one :class:`~ldfi.experiments.domain.campaign.snapshot.Balance` of every
+Of each class there is one :class:`~ldfi.experiments.domain.campaign.snapshot.Snapshot` of every
 campaign that goes on, as of the beginning of a run (the same one for all of its classes), and one
-of all campaigns together, as of some moment. Results that such a balance holds are passed over,
+of all campaigns together, as of some moment. Results that such a snapshot holds are passed over,
 whether they are still there or not, so they can be dropped at leisure afterwards.
 """
 

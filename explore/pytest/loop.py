@@ -56,7 +56,8 @@ OTHERWISE: Final = "a run that was tried all the same went another way than it d
 OPEN: Final = 20
 """Open hypotheses that are named at most."""
 DRAWS: Final = 3
-"""Times that is asked for something that is not under way already: proposals are drawn by lot."""
+"""Times that is asked for something that is not under way already: proposals are drawn at
+random."""
 
 
 @dataclass(frozen=True, slots=True)

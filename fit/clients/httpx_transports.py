@@ -102,7 +102,8 @@ def _within(frame: _Frame) -> Iterator[_Frame]:
 
 
 class Seams:
-    """Sees every request of httpx pass its transports, and has faults strike at the innermost."""
+    """Sees every request of httpx pass its transports, and has faults take effect at the
+    innermost."""
 
     def __init__(self, onlooker: Onlooker) -> None:
         self._onlooker = onlooker
@@ -466,8 +467,8 @@ def patched() -> AbstractContextManager[None]:
 
 @contextmanager
 def seen(onlooker: Onlooker) -> Iterator[None]:
-    """Show every call through httpx to ``onlooker``, and have faults strike it, as long as this
-    lasts."""
+    """Show every call through httpx to ``onlooker``, and have faults take effect there, as long
+    as this lasts."""
     seams = Seams(onlooker)
     with seams.in_place():
         patching.when_imported("pytest_httpx._httpx_mock", partial(_pytest_httpx, seams))

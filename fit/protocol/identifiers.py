@@ -1,11 +1,11 @@
 """Which words are identifiers: numbers, hashes, tokens, and what else stands for one thing of many.
 
-An identifier in a name makes a thousand names of one. A word that is taken for an identifier makes
-one name of two. So only what is hardly a word is wildcarded: known forms (uuids, ULIDs, addresses),
-and what is drawn by lot from letters and digits, told by digits *within* it and by the want of any
-longer run of small letters. ``OLJCESPC7Z`` and ``dQw4w9WgXcQ`` are identifiers, ``oauth2``,
-``v1beta1`` and ``getV2UserInfo`` are words, and so is ``ABCDEFGHIJ``, whatever it may be: what no
-rule can tell is learned of traffic (:mod:`ldfi.lineage.templates`).
+An identifier in a name makes a thousand names of one. A word that is taken for an identifier
+makes one name of two. So only what is hardly a word is wildcarded: known forms (uuids, ULIDs,
+addresses), and what is drawn at random from letters and digits, told by digits *within* it and
+by the want of any longer run of small letters. ``OLJCESPC7Z`` and ``dQw4w9WgXcQ`` are
+identifiers, ``oauth2``, ``v1beta1`` and ``getV2UserInfo`` are words, and so is ``ABCDEFGHIJ``,
+whatever it may be: what no rule can tell is learned of traffic (:mod:`ldfi.lineage.templates`).
 
 ``fit/go/identifiers.go``, ``fit/js/identifiers.js`` and ``Identifiers.java`` say the same; the
 vectors (``fit/protocol/vectors/points.json``) hold them to it.
@@ -88,7 +88,7 @@ class _Letters:
 
 
 def _is_drawn(text: str) -> bool:
-    """Return whether letters and digits look as if they were drawn by lot."""
+    """Return whether letters and digits look as if they were drawn at random."""
     size = len(text)
     if size < 8:
         return False

@@ -2,7 +2,7 @@
 
 They stand above the rooms, so that whoever only names them loads no room for that. A kind is a
 word, for some words with an argument: ``refused``, ``status:503``, ``grpc:UNAVAILABLE``,
-``sql:deadlock``, ``exception:KeyError``. A ``delay`` has one where its length is drawn by lot
+``sql:deadlock``, ``exception:KeyError``. A ``delay`` has one where its length is drawn at random
 (:mod:`ldfi.fit.protocol.lengths`): ``delay:0.5..2``, ``delay:p50=0.8..p99=3``. ``slow:2`` says over
 how many seconds a body comes, or by what that is drawn: ``slow:0.5..2``. What a point can have
 natively is told by :mod:`ldfi.fit.protocol.native`.

@@ -13,8 +13,8 @@ only the first calls fail, ``-n`` and their number:
 **Version 3** is version 2 with one kind more: ``slow-2000``, a body that comes over so many
 milliseconds.
 
-Each says one length. Where a fault wants lengths drawn by lot, the writer draws one for each point,
-and readers never know.
+Each says one length. Where a fault wants lengths drawn at random, the writer draws one for each
+point, and readers never know.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ difference must also stand out from how it varies from block to block (Student's
 differences within blocks where both versions were asked in turns, else of each version's own). The
 larger of both chances counts.
 
-Two versions that were asked in turns shared the weather. There the quantiles of each class in each
+Two versions that were asked in turns shared the noise. There the quantiles of each class in each
 short turn are asked as well (:mod:`ldfi.scenarios.replays.turns`), and the smaller of the two
 chances counts, doubled: a standstill shows in the whole run, a heavier tail turn by turn.
 

@@ -168,7 +168,7 @@ def test_a_slow_body_says_its_length_or_how_it_is_drawn() -> None:
         alike_of("slow:2+refused")
     with pytest.raises(ValueError, match="seconds, as in slow:2"):
         kind_of("slow")
-    with pytest.raises(ValueError, match="no part of its kind"):
+    with pytest.raises(ValueError, match="a fixed delay has no length"):
         kind_of("delay:2")
 
 

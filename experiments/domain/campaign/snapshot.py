@@ -1,11 +1,12 @@
 """What an exploration takes over from its earlier runs: what they taught, not every one of them.
 
-Whoever goes on for years tries the same again and again, and most of it teaches what is known. Of
-results that say just the same, the first two and the last are kept, and the last counts for those
-between (:attr:`~ldfi.experiments.domain.campaign.result.Lesson.times`). Nothing asks for more: a
-set has to be survived three times at most, a failure met twice, and a second slot asks what the
-last one has left. So whoever goes on with what is kept knows the same, is told the same by what
-comes later, and tries the same next. What was in vain is forgotten, and tried again.
+Whoever goes on for years tries the same again and again, and most of it teaches what is known.
+Of results that say just the same, the first two and the last are kept, and the last counts for
+those between (:attr:`~ldfi.experiments.domain.campaign.result.ExperimentResult.times`). Nothing
+asks for more: a set has to be survived three times at most, a failure met twice, and a second
+slot asks what the last one has left. So whoever goes on with what is kept knows the same, is
+told the same by what comes later, and tries the same next. What was in vain is forgotten, and
+tried again.
 
 A :class:`Snapshot` is that, as a document: a service that starts reads it in place of the results.
 """

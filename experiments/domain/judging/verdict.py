@@ -120,8 +120,8 @@ class Tests(Protocol):
         there."""
 
     def add(self, *, treated: bool, failed: bool, proved: bool = True) -> None:
-        """Add one device's outcome; outcomes of control devices, and those that prove nothing,
-        are ignored."""
+        """Add one device's outcome; ignored once it is harmful. ``proved``: whether a treated
+        device that went well counts for *tolerated*."""
 
     def look(self, more: Counts) -> None:
         """Take what somebody else has counted since the last look. Ignored once it is harmful. Of

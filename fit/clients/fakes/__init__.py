@@ -1,9 +1,9 @@
 """Fakes that take the place of a client above its injection point, so that it is never reached.
 
-Where a request under a context comes to such a fake, the real client is let at the call first, down
-to the point in it: there a fault strikes as it does in production, beneath retries and all. Where
-none does, the fake answers, as if it stood at the wire. (Fakes of httpx: :mod:`httpx_transports
-<ldfi.fit.clients.httpx_transports>`.)
+Where a request under a context comes to such a fake, the real client is let at the call first,
+down to the point in it: there a fault takes effect as it does in production, beneath retries and
+all. Where none does, the fake answers, as if it stood at the wire. (Fakes of httpx:
+:mod:`httpx_transports <ldfi.fit.clients.httpx_transports>`.)
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class LetThrough(BaseException):
 
 
 def patch_all() -> None:
-    """Let faults strike through every fake here: at once where it is imported, else when it is."""
+    """Let faults take effect through every fake here: at once where it is imported, else when it
+    is."""
     for library, here in FAKES.items():
         patching.when_imported(library, _patch(here))
 

@@ -326,7 +326,7 @@ def of_somebody_else(file: Path) -> str:
     others.execute("CREATE TABLE audit (id INTEGER)")
     others.commit()
     others.close()
-    return "no database of ldfi"
+    return "not a database of ldfi"
 
 
 @pytest.mark.parametrize("made", [of_the_version_before, of_somebody_else])
