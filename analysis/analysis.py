@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ldfi.analysis.collect import Collected, Progress, collect
 from ldfi.analysis.loose import loose_calls
-from ldfi.analysis.narrative import gist_of
+from ldfi.analysis.narrative import summarize
 from ldfi.analysis.reasoning import report_on
 from ldfi.analysis.report import Analysis
 from ldfi.analysis.words import counted
@@ -52,7 +52,7 @@ def analyze(
         skipped=_skipped(collected),
         unread=collected.unread,
         max_size=max_size,
-        gist=gist_of(judged, collected.holed if len(collected.shapes) else ()),
+        gist=summarize(judged, collected.holed if len(collected.shapes) else ()),
         classes=tuple(report for _, report in judged),
         notes=tuple(_notes(collected, shapes)),
     )

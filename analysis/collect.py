@@ -97,7 +97,7 @@ def collect(paths: Iterable[Path], progress: Progress | None = None) -> Collecte
 
 
 def _names_a_stranger(trace: Trace) -> bool:
-    """Tell whether the outermost span of a request names a parent that has not come."""
+    """Return whether the outermost span of a request names a parent that has not come."""
     if isinstance(trace.spans, Packed):
         return False
     known = {span.span_id for span in trace.spans}

@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from ldfi.analysis.hints import Clue
+from ldfi.analysis.hints import Hint
 from ldfi.analysis.losses import Loss
 from ldfi.analysis.names import Names
 from ldfi.analysis.summary import RedItem
 from ldfi.analysis.words import counted, listed
 
 
-def red_items(found: Iterable[Loss], clues: Sequence[Clue], names: Names) -> tuple[RedItem, ...]:
-    """Gather losses and clues by call, as people name it, those with which most requests were lost
+def red_items(found: Iterable[Loss], hints: Sequence[Hint], names: Names) -> tuple[RedItem, ...]:
+    """Gather losses and hints by call, as people name it, those with which most requests were lost
     first.
 
-    Calls of which nothing is known but the same clues about several become one item.
+    Calls of which nothing is known but the same hints about several become one item.
     """
     found = list(found)
     lost = _lost(found, names)
     points: dict[str, set[str]] = defaultdict(set)
-    why: dict[str, list[Clue]] = {name: [] for name in lost}
+    why: dict[str, list[Hint]] = {name: [] for name in lost}
     for point in (point for loss in found for point in loss.points):
         points[names.call(point)].add(point)
-    for clue in clues:
-        for point in clue.points:
+    for hint in hints:
+        for point in hint.points:
             points[names.call(point)].add(point)
-        for name in dict.fromkeys(map(names.call, clue.points)):
-            why.setdefault(name, []).append(clue)
-    alone = {*lost, *(names.call(clue.points[0]) for clue in clues if len(clue.points) == 1)}
+        for name in dict.fromkeys(map(names.call, hint.points)):
+            why.setdefault(name, []).append(hint)
+    alone = {*lost, *(names.call(hint.points[0]) for hint in hints if len(hint.points) == 1)}
     groups: dict[tuple[str, tuple[int, ...]], list[str]] = defaultdict(list)
     for name, told in why.items():
         groups[name if name in alone else "", tuple(map(id, told))].append(name)
@@ -41,7 +41,7 @@ def red_items(found: Iterable[Loss], clues: Sequence[Clue], names: Names) -> tup
 
 
 def _item(
-    points: set[str], lost: tuple[int, str] | None, why: Iterable[Clue], names: Names
+    points: set[str], lost: tuple[int, str] | None, why: Iterable[Hint], names: Names
 ) -> RedItem:
     count, said = lost or (0, "")
     reasons = [said] if said else []
@@ -51,8 +51,8 @@ def _item(
         points=tuple(sorted(points)),
         name=min(calls) if len(calls) == 1 else listed(services),
         lost=count,
-        reasons=tuple(dict.fromkeys([*reasons, *(clue.reason for clue in why)])),
-        advice=tuple(dict.fromkeys(clue.advice for clue in why)),
+        reasons=tuple(dict.fromkeys([*reasons, *(hint.reason for hint in why)])),
+        advice=tuple(dict.fromkeys(hint.advice for hint in why)),
     )
 
 

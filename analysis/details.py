@@ -115,7 +115,7 @@ def _others(others: list[ClassReport], console: Console) -> None:
     traces = sum(each.traces for each in others)
     console.print()
     console.print(
-        f"{traces:,} traces are no requests that an edge sees arrive (jobs, consumers, start-up):",
+        f"{traces:,} traces are not requests that an edge sees arrive (jobs, consumers, start-up):",
         highlight=False,
     )
     for each in others[:SHOWN]:

@@ -27,7 +27,7 @@ class _Survived:
 
 
 def harmless(classes: Iterable[RequestClass], names: Names) -> tuple[Proved, ...]:
-    """List what failed in requests that are known to have gone well, and in none that did not."""
+    """Return failures seen in requests known to have gone well, and in none that failed."""
     counts: Counter[tuple[str, bool]] = Counter()
     faults: dict[tuple[str, bool], set[str]] = defaultdict(set)
     instead: dict[tuple[str, bool], set[str]] = defaultdict(set)

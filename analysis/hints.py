@@ -28,7 +28,7 @@ _PROBE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Clue:
+class Hint:
     """What is odd about some points, and what to do about it."""
 
     points: tuple[str, ...]
@@ -37,13 +37,13 @@ class Clue:
 
 
 def is_probe(each: RequestClass) -> bool:
-    """Tell whether requests of a class ask whether a service is ready or alive."""
+    """Return whether requests of a class ask whether a service is ready or alive."""
     features = each.shapes[0].features
     path = features.get("route") or features.get("path") or ""
     return _PROBE.search(path) is not None
 
 
-def probes(each: RequestClass, single_points: frozenset[str]) -> Iterator[Clue]:
+def probes(each: RequestClass, single_points: frozenset[str]) -> Iterator[Hint]:
     """Find leaves of the call tree with which a probe falls: points that it needs, or failed with,
     and that make no calls themselves."""
     if not is_probe(each):
@@ -56,7 +56,7 @@ def probes(each: RequestClass, single_points: frozenset[str]) -> Iterator[Clue]:
     for point in sorted({call.point for call in calls} - inner):
         if point in single_points or failed[point]:
             seen = f" and failed {failed[point]:,} of {each.traces:,} times with it"
-            yield Clue(
+            yield Hint(
                 (point,),
                 f"the probe {each.name} of {each.service} asks it{seen if failed[point] else ''}:"
                 f" if it falls, every {each.service} is taken out of service",
@@ -64,7 +64,7 @@ def probes(each: RequestClass, single_points: frozenset[str]) -> Iterator[Clue]:
             )
 
 
-def retries(shapes: Iterable[Shape]) -> Iterator[Clue]:
+def retries(shapes: Iterable[Shape]) -> Iterator[Hint]:
     """Find points that were called again after they had failed, and never with success.
 
     Not those that are called as often where all goes well, or side by side: several things are
@@ -82,7 +82,7 @@ def retries(shapes: Iterable[Shape]) -> Iterator[Clue]:
         tried.update(dict.fromkeys(again, shape.count))
     for point, requests in sorted(tried.items()):
         if point not in helped and requests >= MANY:
-            yield Clue(
+            yield Hint(
                 (point,),
                 f"in {counted(requests, 'request')} it was called again after it had failed,"
                 " and that never helped",
@@ -90,7 +90,7 @@ def retries(shapes: Iterable[Shape]) -> Iterator[Clue]:
             )
 
 
-def tried_below(shapes: Iterable[Shape]) -> Iterator[Clue]:
+def tried_below(shapes: Iterable[Shape]) -> Iterator[Hint]:
     """Find calls that their callee answered several times: something that leaves no spans, a proxy
     or a client, tried again within one call."""
     most, requests, failed = Counter[str](), Counter[str](), Counter[str]()
@@ -106,7 +106,7 @@ def tried_below(shapes: Iterable[Shape]) -> Iterator[Clue]:
             if failed[point]
             else ("how these attempts ended they do not say")
         )
-        yield Clue(
+        yield Hint(
             (point,),
             f"in {counted(requests[point], 'request')} one call of it was answered up to {times}"
             f" times, as if something between had tried again; {ended}",
@@ -114,7 +114,7 @@ def tried_below(shapes: Iterable[Shape]) -> Iterator[Clue]:
         )
 
 
-def fan_outs(shapes: Iterable[Shape], single_points: frozenset[str]) -> Iterator[Clue]:
+def fan_outs(shapes: Iterable[Shape], single_points: frozenset[str]) -> Iterator[Hint]:
     """Find calls made side by side of which each is needed: nothing was seen to stand in."""
     width, points = Counter[str](), defaultdict[str, set[str]](set)
     for shape in shapes:
@@ -126,7 +126,7 @@ def fan_outs(shapes: Iterable[Shape], single_points: frozenset[str]) -> Iterator
                     width[caller] = max(width[caller], len(needed))
                     points[caller].update(call.point for call in needed)
     for caller, found in sorted(points.items()):
-        yield Clue(
+        yield Hint(
             tuple(sorted(found)),
             f"{caller} makes up to {width[caller]} calls side by side and needs every one:"
             " nothing was seen to stand in",

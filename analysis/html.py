@@ -18,18 +18,18 @@ from ldfi.analysis.words import counted
 
 def page(analysis: Analysis, title: str = "What would hurt your users") -> str:
     """Render the page."""
-    gist = analysis.gist
+    summary = analysis.gist
     parts = [
-        f'<p class="mast">{escape(title)} · ldfi analyze</p><h1>{escape(gist.headline)}</h1>',
-        *(_text("lead", gist.lead) if analysis.classes else ()),
-        *_text("missing", gist.missing),
-        *(line for each in gist.masked for line in _text("hidden", f"Hidden: {each.says}.")),
+        f'<p class="mast">{escape(title)} · ldfi analyze</p><h1>{escape(summary.headline)}</h1>',
+        *(_text("lead", summary.lead) if analysis.classes else ()),
+        *_text("missing", summary.missing),
+        *(line for each in summary.masked for line in _text("hidden", f"Hidden: {each.says}.")),
         '<div class="two"><div>',
-        *_harmless(gist),
-        *_lost(gist),
-        *_red(gist),
+        *_harmless(summary),
+        *_lost(summary),
+        *_red(summary),
         "</div><div>",
-        *_picture(gist),
+        *_picture(summary),
         "</div></div>",
         *_classes(analysis),
         _read(analysis),
@@ -56,28 +56,28 @@ def _card(title: str, note: str, items: Iterable[str], style: str = "") -> Itera
         yield f'<p class="muted">{escape(note)}</p><ul>{listing}</ul></section>'
 
 
-def _harmless(gist: Summary) -> Iterable[str]:
+def _harmless(summary: Summary) -> Iterable[str]:
     yield from _card(
         "Your own traffic has proved harmless",
         "These failed while users got what they asked for. No experiment is needed to know it.",
         (
             f'<span class="green" aria-hidden="true">✓</span> {escape(each.says)}'
             + _exact_names(each.faults)
-            for each in gist.harmless
+            for each in summary.harmless
         ),
         "proved",
     )
 
 
-def _lost(gist: Summary) -> Iterable[str]:
-    most = max((each.lost for each in gist.lost), default=1)
+def _lost(summary: Summary) -> Iterable[str]:
+    most = max((each.lost for each in summary.lost), default=1)
     items = [
         f"<b>{escape(each.service)}</b> {escape(each.says)}{_meter(each, most)}"
         + _exact_names(each.points)
-        for each in gist.lost
+        for each in summary.lost
     ]
-    if gist.unexplained:
-        items.append(f"nothing says why: {gist.unexplained:,}")
+    if summary.unexplained:
+        items.append(f"nothing says why: {summary.unexplained:,}")
     yield from _card(
         "Requests lost, by service",
         "Seen (solid): nothing else failed. Suspected (dashed): something else did, or in doubt.",
@@ -94,9 +94,9 @@ def _meter(each: LostWith, most: int) -> str:
     )
 
 
-def _red(gist: Summary) -> Iterable[str]:
+def _red(summary: Summary) -> Iterable[str]:
     yield from _card(
-        "What is red, and why", "Each call once, the worst first.", map(_item, gist.red)
+        "What is red, and why", "Each call once, the worst first.", map(_item, summary.red)
     )
 
 
@@ -111,10 +111,10 @@ def _exact_names(names: Iterable[str]) -> str:
     return f'<details class="exact"><summary>exact names</summary>{lines}</details>'
 
 
-def _picture(gist: Summary) -> Iterable[str]:
-    drawn = picture(gist)
+def _picture(summary: Summary) -> Iterable[str]:
+    drawn = picture(summary)
     if drawn:
-        there = {each.standing for each in gist.services}
+        there = {each.standing for each in summary.services}
         key = "<br>".join(
             f"<b>{mark}</b> {said}" for name, (mark, said) in MEANINGS.items() if name in there
         )
@@ -123,14 +123,16 @@ def _picture(gist: Summary) -> Iterable[str]:
 
 
 def _classes(analysis: Analysis) -> Iterable[str]:
-    gist = analysis.gist
+    summary = analysis.gist
     items = [
         f'<b>{escape(each.name)}</b> <span class="muted">at {escape(each.service)}</span>'
         f"<p>{escape(each.says)}</p>"
-        for each in gist.classes
+        for each in summary.classes
     ]
-    if gist.jobs:
-        items.append(f"{counted(gist.jobs, 'trace')} of jobs, consumers or start-up, no requests")
+    if summary.jobs:
+        items.append(
+            f"{counted(summary.jobs, 'trace')} of jobs, consumers or start-up, no requests"
+        )
     yield from _card("By what users were doing", "As far as these traces know.", items)
     yield from _card(
         "Everything known, under exact names",

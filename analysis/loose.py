@@ -16,7 +16,7 @@ from ldfi.lineage.unseen import Unseen
 
 
 def loose_calls(sightings: Sightings) -> Iterator[str]:
-    """Say which calls these are, and what share of all calls there."""
+    """Return which calls these are, and what share of all calls there."""
     figures = sightings.figures()
     yield from map(_said, (each for each in figures.proposals() if each.why == "loose"))
     for service in sorted(sightings.serving):
@@ -36,7 +36,7 @@ def _said(each: Proposal) -> str:
     certain = {"theirs": ", which is no chance", "apart": ", no more than by chance"}
     return (
         f"{counted(each.calls, 'call')} of {each.service} at {each.point} ran in traces of their"
-        f" own, {where}{certain.get(each.belongs, '')}. They are no requests and in no class."
+        f" own, {where}{certain.get(each.belongs, '')}. They are not requests and in no class."
     )
 
 

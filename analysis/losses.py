@@ -38,7 +38,7 @@ class Loss:
 
 
 def losses(classes: Iterable[RequestClass], names: Names) -> tuple[Loss, ...]:
-    """Find what is to blame for each shape of failed requests."""
+    """Return the points to blame for each shape of failed requests."""
     return tuple(
         _loss(shape, points, names) for each in classes for shape, points in suspected(each)
     )
@@ -78,7 +78,7 @@ def lost_with(found: Iterable[Loss]) -> tuple[LostWith, ...]:
 
 
 def masked(found: Iterable[Loss], classes: Iterable[RequestClass], names: Names) -> list[Masked]:
-    """List what answers hid: failures called a success, and refusals after a call had failed."""
+    """Return failures that answers hid: called a success, or a refusal after a call had failed."""
     counts: Counter[tuple[tuple[str, ...], bool]] = Counter()
     where: dict[tuple[tuple[str, ...], bool], set[str]] = defaultdict(set)
     classes = list(classes)
@@ -112,7 +112,7 @@ class PassedOver:
 
     @property
     def says(self) -> str:
-        """Say it of those of which nothing else is known."""
+        """Return the sentence on failures of which nothing else is known."""
         how = " altogether" if self.altogether else ""
         paths = listed(self.where, 2)
         count = counted(self.unknown, "request") + (f" of {paths}" if paths else "")

@@ -61,7 +61,7 @@ class Names:
         return read.peer.partition(":")[0]
 
     def call(self, point: str) -> str:
-        """Say ``api → ratings: GET /titles/*``; what is no point of ours stays as it is."""
+        """Return ``api → ratings: GET /titles/*``; names that are not points stay as they are."""
         if ">" not in point:
             return point
         read = Point.parse(point)
@@ -73,15 +73,15 @@ class Names:
         return f"{'' if read.caller == 'unknown' else f'{read.caller} → '}{service}{detail}"
 
     def told(self, fault: str) -> str:
-        """Name the service that somebody's outcomes mean: ``customers`` is ``customers-service``,
-        if no other's name begins like that."""
+        """Return the service that a file of outcomes means: ``customers`` is
+        ``customers-service``, if no other name begins like that."""
         where = fault.partition("@")[2].partition("#")[0]
         alike = [name for name in self.services if where and means(where, name)]
         return where if where in self.services or len(alike) != 1 else alike[0]
 
 
 def means(told: str, service: str) -> bool:
-    """Tell whether a name somebody wrote down may be that of a service, or its beginning."""
+    """Return whether a name somebody wrote down may be that of a service, or its beginning."""
     return service == told or service.startswith(tuple(told + mark for mark in _SEPARATORS))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ldfi.analysis.critical_points import red_items
 from ldfi.analysis.harmless import harmless
-from ldfi.analysis.hints import Clue, fan_outs, is_probe, probes, retries, tried_below
+from ldfi.analysis.hints import Hint, fan_outs, is_probe, probes, retries, tried_below
 from ldfi.analysis.losses import PassedOver, losses, lost_with, masked, passed_over
 from ldfi.analysis.names import Names
 from ldfi.analysis.report import ClassReport
@@ -32,9 +32,9 @@ Judged = Sequence[tuple[RequestClass, ClassReport]]
 """Classes, each with what is reported of it."""
 
 
-def gist_of(judged: Judged, gaps: Iterable[Shape] = ()) -> Summary:
-    """Say what matters most of all classes. Jobs, consumers and start-ups are left out where there
-    are requests. ``gaps``: requests that are in no class, since their traces have gaps."""
+def summarize(judged: Judged, gaps: Iterable[Shape] = ()) -> Summary:
+    """Return what matters most over all classes. Jobs, consumers and start-ups are left out if
+    there are requests. ``gaps``: requests in no class, since their traces have gaps."""
     asked = [pair for pair in judged if not _is_job(pair[1])] or judged
     classes = [each for each, _ in asked]
     reports = [report for _, report in asked]
@@ -44,7 +44,7 @@ def gist_of(judged: Judged, gaps: Iterable[Shape] = ()) -> Summary:
     calls = service_calls(reports, names)
     unexplained = sum(loss.shape.count for loss in found if not loss.blamed)
     proved = harmless(classes, names)
-    red = red_items(found, [*_clues(asked, gaps)], names)
+    red = red_items(found, [*_hints(asked, gaps)], names)
     return Summary(
         headline=_headline(reports, ranking, passed_over(classes, names), names),
         lead=_lead(reports, ranking, unexplained, calls),
@@ -62,7 +62,7 @@ def gist_of(judged: Judged, gaps: Iterable[Shape] = ()) -> Summary:
 
 
 def _is_job(report: ClassReport) -> bool:
-    """Tell whether no edge sees these arrive."""
+    """Return whether no edge sees these arrive."""
     return any(condition["feature"] == "operation" for condition in report.predicate)
 
 
@@ -94,7 +94,7 @@ def standings(
     proved: Iterable[Proved],
     red: Iterable[RedItem],
 ) -> tuple[ServiceLine, ...]:
-    """Say of each service what is known of its failing: the worst of what holds."""
+    """Return, for each service, the worst that is known of its failing."""
     calls = list(calls)
     known: dict[str, Standing] = dict.fromkeys(entered, "untried")
     known |= {name: "untried" for call in calls for name in (call.above, call.below)}
@@ -105,7 +105,7 @@ def standings(
     return tuple(ServiceLine(name, standing) for name, standing in sorted(known.items()))
 
 
-def _clues(judged: Judged, gaps: Iterable[Shape]) -> Iterable[Clue]:
+def _hints(judged: Judged, gaps: Iterable[Shape]) -> Iterable[Hint]:
     for each, report in judged:
         singles = frozenset(fault.partition("@")[2] for fault in report.single_points)
         yield from probes(each, singles)

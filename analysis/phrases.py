@@ -64,7 +64,7 @@ def others_alone(verdict: str | None, counts: Mapping[str, Any]) -> bool:
 
 
 def said_outcome(counts: Mapping[str, Any], verdict: str | None = None) -> str:
-    """Say what users saw: how many devices failed in either arm. Empty where nobody was treated.
+    """Return what users saw: how many devices failed in either arm. Empty where nobody was treated.
 
     That all got what they asked for is said of what was tolerated, and of nothing else: where none
     has failed so far, or nobody knows, that is no promise.

@@ -45,24 +45,24 @@ class Place:
     y: int
 
 
-def picture(gist: Summary) -> str:
+def picture(summary: Summary) -> str:
     """Draw the services as an SVG element; empty where there is but one."""
-    if not gist.calls:
+    if not summary.calls:
         return ""
-    shapes, height = drawn(gist)
+    shapes, height = drawn(summary)
     return (
         f'<svg class="graph" viewBox="0 0 {WIDTH} {height}" role="img"'
-        f' aria-label="{len(gist.services)} services, those that call above those that are called">'
+        f' aria-label="{len(summary.services)} services, callers above callees">'
         f"{shapes}</svg>"
     )
 
 
-def drawn(gist: Summary) -> tuple[str, int]:
+def drawn(summary: Summary) -> tuple[str, int]:
     """Draw what is in the picture, and say how high that is, where there is more than a service."""
-    standing = {each.name: each.standing for each in gist.services}
-    placed = places(gist.calls)
+    standing = {each.name: each.standing for each in summary.services}
+    placed = places(summary.calls)
     height = max(place.y for place in placed.values()) + HEIGHT + 4
-    lines = "".join(_line(placed[each.above], placed[each.below]) for each in gist.calls)
+    lines = "".join(_line(placed[each.above], placed[each.below]) for each in summary.calls)
     boxes = "".join(_box(name, place, standing[name]) for name, place in placed.items())
     return lines + boxes, height
 

@@ -57,7 +57,7 @@ class Line:
     above: int
 
 
-def png(gist: Summary) -> bytes:
+def png(summary: Summary) -> bytes:
     """Draw the picture. Raises Invalid on a machine without fonts: it would have no words."""
     import resvg_py
 
@@ -67,23 +67,23 @@ def png(gist: Summary) -> bytes:
     )
     if with_letter == without:
         raise Invalid(f"this machine has no font to write with; install one of {FONTS}")
-    picture: bytes = resvg_py.svg_to_bytes(svg_string=svg(gist), zoom=SHARP)
+    picture: bytes = resvg_py.svg_to_bytes(svg_string=svg(summary), zoom=SHARP)
     return picture
 
 
-def svg(gist: Summary) -> str:
+def svg(summary: Summary) -> str:
     """Draw it as SVG: the text on the left, the services on the right where there are several."""
     lines, y = [], EDGE
-    for line in _text(gist):
+    for line in _text(summary):
         y += line.above + line.size
         lines.append(
             f'<text class="{line.look}" x="{EDGE}" y="{y}" font-size="{line.size}">'
             f"{escape(line.text)}</text>"
         )
     width, height = EDGE + COLUMN + EDGE, y + EDGE
-    if gist.calls:
-        shapes, bottom = drawn(gist)
-        key = list(_key(gist, bottom))
+    if summary.calls:
+        shapes, bottom = drawn(summary)
+        key = list(_key(summary, bottom))
         lines.append(
             f'<g transform="translate({width} {EDGE})">'
             f'<g class="graph">{shapes}</g>{"".join(key)}</g>'
@@ -101,23 +101,23 @@ def _sheet(drawing: str, width: int, height: int) -> str:
     )
 
 
-def _text(gist: Summary) -> Iterator[Line]:
-    """Say what the page says first, in its order."""
+def _text(summary: Summary) -> Iterator[Line]:
+    """Return what the page says first, in its order."""
     yield from _broken("What would hurt your users · ldfi analyze", "muted", 14, 0)
-    yield from _broken(gist.headline, "head", 34, 14)
-    yield from _broken(gist.lead, "muted", 17, 16)
-    yield from _broken(gist.missing, "amber", 15, 8)
-    for hidden in gist.masked[:WORST]:
+    yield from _broken(summary.headline, "head", 34, 14)
+    yield from _broken(summary.lead, "muted", 17, 16)
+    yield from _broken(summary.missing, "amber", 15, 8)
+    for hidden in summary.masked[:WORST]:
         yield from _broken(f"Hidden: {hidden.says}.", "", 16, 10)
-    lost = [f"{each.service}  {each.says}" for each in gist.lost[:WORST]]
-    yield from _list("Requests lost, by service", lost, len(gist.lost))
-    worst = [(each.name, each.reasons[:1]) for each in gist.red[:WORST]]
-    yield from _part("What is red, and why", len(gist.red))
+    lost = [f"{each.service}  {each.says}" for each in summary.lost[:WORST]]
+    yield from _list("Requests lost, by service", lost, len(summary.lost))
+    worst = [(each.name, each.reasons[:1]) for each in summary.red[:WORST]]
+    yield from _part("What is red, and why", len(summary.red))
     for name, reasons in worst:
         yield from _broken(name, "red", 16, 8)
         yield from chain.from_iterable(_broken(f"{why}.", "", 15, 3) for why in reasons)
-    harmless = [f"✓ {each.says}" for each in gist.harmless[:WORST]]
-    yield from _list("Your own traffic has proved harmless", harmless, len(gist.harmless))
+    harmless = [f"✓ {each.says}" for each in summary.harmless[:WORST]]
+    yield from _list("Your own traffic has proved harmless", harmless, len(summary.harmless))
 
 
 def _list(title: str, items: Iterable[str], of: int) -> Iterator[Line]:
@@ -132,8 +132,8 @@ def _part(title: str, of: int) -> Iterator[Line]:
         yield Line(f"{title}{more}", "bold", 18, 26)
 
 
-def _key(gist: Summary, bottom: int) -> Iterator[str]:
-    there = {each.standing for each in gist.services}
+def _key(summary: Summary, bottom: int) -> Iterator[str]:
+    there = {each.standing for each in summary.services}
     for number, (mark, said) in enumerate(
         meaning for standing, meaning in MEANINGS.items() if standing in there
     ):

@@ -9,7 +9,7 @@ from ldfi.analysis.report import ClassReport, Failure, GraphEdge, Support, Toler
 from ldfi.analysis.suspects import suspected
 from ldfi.lineage.addresses import AddressBook
 from ldfi.lineage.classes import RequestClass
-from ldfi.lineage.clauses import Lessons
+from ldfi.lineage.clauses import GoodRuns
 from ldfi.lineage.graph import lineage_graph
 from ldfi.lineage.shapes import Shape
 from ldfi.solver.explorer import Explorer
@@ -52,10 +52,10 @@ def _hypotheses(good: Iterable[Shape], max_size: int) -> tuple[tuple[str, ...], 
 
     An error is a dependency that is gone, however nature shows that.
     """
-    lessons = Lessons()
+    good_runs = GoodRuns()
     for shape in good:
-        lessons.add(shape.lineage, shape.count)
-    clauses = lessons.clauses()
+        good_runs.add(shape.lineage, shape.count)
+    clauses = good_runs.clauses()
     if not clauses:
         return ()
     explorer = Explorer(max_size=max_size, time_limit=None)

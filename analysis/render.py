@@ -21,65 +21,65 @@ SEEN = "seen: nothing else failed; suspected: something else did, or in doubt"
 
 
 def render(analysis: Analysis, console: Console) -> None:
-    """Print what a person wants to know first."""
+    """Print the summary, the most important first."""
     for line in told(analysis):
         console.print(line, highlight=False)
 
 
 def told(analysis: Analysis) -> Iterable[str]:
     """Say an analysis in lines of the console's markup."""
-    gist = analysis.gist
-    yield f"[bold]{escape(gist.headline)}[/]"
+    summary = analysis.gist
+    yield f"[bold]{escape(summary.headline)}[/]"
     if analysis.classes:
-        yield escape(gist.lead)
-        if gist.missing:
-            yield f"[yellow]{escape(gist.missing)}[/]"
-        yield from _some([f"Hidden: {escape(each.says)}." for each in gist.masked], FIRST)
-        yield from _harmless(gist)
-        yield from _lost(gist)
-        yield from _red(gist)
-        yield from _classes(gist)
+        yield escape(summary.lead)
+        if summary.missing:
+            yield f"[yellow]{escape(summary.missing)}[/]"
+        yield from _some([f"Hidden: {escape(each.says)}." for each in summary.masked], FIRST)
+        yield from _harmless(summary)
+        yield from _lost(summary)
+        yield from _red(summary)
+        yield from _classes(summary)
     yield ""
     yield from _read(analysis)
 
 
-def _harmless(gist: Summary) -> Iterable[str]:
-    if gist.harmless:
+def _harmless(summary: Summary) -> Iterable[str]:
+    if summary.harmless:
         yield "[green]Your own traffic has proved harmless:[/]"
-        yield from _some([f"  {escape(each.says)}" for each in gist.harmless], FIRST)
+        yield from _some([f"  {escape(each.says)}" for each in summary.harmless], FIRST)
 
 
-def _lost(gist: Summary) -> Iterable[str]:
-    if not gist.lost and not gist.unexplained:
+def _lost(summary: Summary) -> Iterable[str]:
+    if not summary.lost and not summary.unexplained:
         return
     yield f"[bold]Requests lost, by service[/] [dim]({SEEN})[/]"
-    yield from _some([f"  {escape(each.service)} {each.says}" for each in gist.lost], SHOWN)
-    if gist.unexplained:
-        yield f"  nothing says why: {gist.unexplained:,}"
+    yield from _some([f"  {escape(each.service)} {each.says}" for each in summary.lost], SHOWN)
+    if summary.unexplained:
+        yield f"  nothing says why: {summary.unexplained:,}"
 
 
-def _red(gist: Summary) -> Iterable[str]:
-    if not gist.red:
+def _red(summary: Summary) -> Iterable[str]:
+    if not summary.red:
         return
     yield ""
     yield "[bold]What is red, and why[/]"
     blocks = []
-    for each in gist.red:
+    for each in summary.red:
         lines = [f"  [red]{escape(each.name)}[/]", *(f"    {escape(r)}." for r in each.reasons)]
         blocks.append("\n".join([*lines, *(f"    Do: {escape(d)}" for d in each.advice)]))
     yield from _some(blocks, SHOWN)
 
 
-def _classes(gist: Summary) -> Iterable[str]:
+def _classes(summary: Summary) -> Iterable[str]:
     yield ""
     yield "[bold]By what users were doing[/]"
     lines = [
         f"  {escape(each.name)} [dim]at {escape(each.service)}[/]: {escape(each.says)}"
-        for each in gist.classes
+        for each in summary.classes
     ]
     yield from _some(lines, 2 * SHOWN)
-    if gist.jobs:
-        yield f"  {counted(gist.jobs, 'trace')} of jobs, consumers or start-up, no requests"
+    if summary.jobs:
+        yield f"  {counted(summary.jobs, 'trace')} of jobs, consumers or start-up, no requests"
 
 
 def _read(analysis: Analysis) -> Iterable[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
-from ldfi.analysis.hints import Clue
+from ldfi.analysis.hints import Hint
 from ldfi.analysis.words import counted
 from ldfi.lineage.classes import RequestClass
 from ldfi.lineage.shapes import Shape
@@ -19,7 +19,7 @@ _CALLING = frozenset({"client", "producer"})
 _ADVICE = "Instrument its client, and let it pass the traceparent header on."
 
 
-def silent(classes: Iterable[RequestClass], gaps: Iterable[Shape]) -> Iterator[Clue]:
+def silent(classes: Iterable[RequestClass], gaps: Iterable[Shape]) -> Iterator[Hint]:
     """Find them. ``gaps``: requests whose traces have gaps, which are in no class."""
     classes = list(classes)
     shapes = [shape for each in classes for shape in each.shapes] + list(gaps)
@@ -33,11 +33,11 @@ def silent(classes: Iterable[RequestClass], gaps: Iterable[Shape]) -> Iterator[C
             reasons[each.service].extend(_bare(each))
     for service, said in sorted(reasons.items()):
         for reason in said:
-            yield Clue((service,), reason, _ADVICE)
+            yield Hint((service,), reason, _ADVICE)
 
 
 def _bare(each: RequestClass) -> Iterator[str]:
-    """Say that requests of a class show no calls, where something tells that they make some."""
+    """Yield a message if requests of a class show no calls, although they make some."""
     shown = f"{counted(each.traces, 'request')} of {each.name} show no call at all"
     failed = sum(shape.count for shape in each.shapes if shape.outcome == "failed")
     if any(shape.told for shape in each.shapes):

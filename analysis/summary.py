@@ -26,7 +26,7 @@ class LostWith:
 
     @property
     def says(self) -> str:
-        """Say how many, and how sure that is: ``273: 231 seen, 42 suspected``."""
+        """Return how many, and how sure that is: ``273: 231 seen, 42 suspected``."""
         numbers = ((self.seen, "seen"), (self.suspected, "suspected"))
         return f"{self.lost:,}: " + ", ".join(f"{n:,} {what}" for n, what in numbers if n)
 

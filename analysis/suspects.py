@@ -64,8 +64,8 @@ def _always(undisturbed: Sequence[Shape]) -> tuple[str, ...]:
 
 
 def broken(run: Lineage) -> frozenset[str]:
-    """List the points at the bottom of each chain of failed calls, but for those of which another
-    call succeeded."""
+    """Return the points at the bottom of each chain of failed calls, without those of which
+    another call succeeded."""
     return frozenset(fault.partition("@")[2] for fault in run.ends) - run.support
 
 

@@ -12,7 +12,7 @@ _NAMED: Final = 30
 
 
 def no_such_service(store: str, service: str, services: Sequence[str]) -> NotFound:
-    """Say which services there are."""
+    """Return which services there are."""
     more = f" and {len(services) - _NAMED} more" if len(services) > _NAMED else ""
     there = ", ".join(services[:_NAMED]) + more or "none at all"
     asked = f"no service {service!r}" if service else "more than one service: choose with --service"

@@ -27,7 +27,8 @@ _SAYING = {
 
 
 def happens(kind: str) -> str:
-    """Say what a call does that fails in this way: a kind of fault, or one that nature showed."""
+    """Return what a call does that fails in this way: a kind of fault, or one that nature
+    showed."""
     how, _, what = kind.partition(":")
     if how == "delay" and ".." in what:
         return f"hangs for {what.partition(':')[0]} s"

@@ -255,7 +255,7 @@ def as_errors(faults: Faults) -> Faults:
 
 
 def contains(faults: Faults, smaller: Faults) -> bool:
-    """Tell whether ``faults`` does at least what ``smaller`` does; a delay does what an error
+    """Return whether ``faults`` does at least what ``smaller`` does; a delay does what an error
     does."""
     return all(f in faults or Fault(f.point, "delay") in faults for f in smaller)
 

@@ -147,7 +147,7 @@ class Meter:
             self.cpu[phase, name] += now.cpu - before[name].cpu
 
     def share(self, phase: str, name: str) -> float:
-        """Give the share of a core that a process took."""
+        """Return the share of a core that a process took."""
         return self.cpu[phase, name] / self.seconds[phase]
 
     def rows(self) -> list[Row]:
@@ -175,7 +175,7 @@ class Round:
     reports: list[Mapping[str, Any]]
 
     def heard(self, what: str, since: float) -> list[float]:
-        """Say how long after ``since`` each edge knew: that it is armed, or over."""
+        """Return how long after ``since`` each edge knew: that it is armed, or over."""
         times = [at for each in self.reports for at in each[what].get(self.experiment, [])]
         return sorted(at - since for at in times)
 
@@ -248,7 +248,7 @@ def play(site: Site, edges: Fleets, meter: Meter, size: Size) -> Round:
 
 
 def _all_know(edges: Fleets, size: Size) -> bool:
-    """Tell whether all edges know the rules. Raises RuntimeError where most are refused."""
+    """Return whether all edges know the rules. Raises RuntimeError where most are refused."""
     counted = edges.ask("count")
     refused = sum((Counter(each["refused"]) for each in counted), Counter[str]())
     if refused.total() > size.edges:
@@ -357,7 +357,7 @@ def _refused(rounds: Sequence[Round]) -> Counter[str]:
 
 
 def _quantile(values: Sequence[float], share: float) -> float:
-    """Give the least of sorted values that so many of them do not exceed; 0 where there are
+    """Return the least of sorted values that so many of them do not exceed; 0 where there are
     none."""
     return values[max(0, round(share * len(values)) - 1)] if values else 0.0
 

@@ -202,16 +202,16 @@ class SimulatedEdge:
 
     @property
     def knows(self) -> bool:
-        """Whether it has been told the rules."""
+        """Return whether it has been told the rules."""
         return bool(self._version)
 
     @property
     def polls(self) -> bool:
-        """Whether it has something to keep, or to tell."""
+        """Return whether it has something to keep, or to tell."""
         return self._polling
 
     def _is_news(self, version: str) -> bool:
-        """Tell whether a version is not older than the one it knows, as far as can be told."""
+        """Return whether a version is not older than the one it knows, as far as can be told."""
         epoch, _, number = version.rpartition("-")
         known, _, before = self._version.rpartition("-")
         return epoch != known or int(number) >= int(before)
@@ -310,7 +310,7 @@ class SimulatedEdge:
 
     @property
     def _busy(self) -> bool:
-        """Whether there is something to keep, or to tell."""
+        """Return whether there is something to keep, or to tell."""
         return (
             bool(self._enrolments)
             or self._told < self._settled

@@ -88,7 +88,7 @@ class Environment:
         return weight(self.packages) - self.before
 
     def program(self, name: str) -> str:
-        """Give the path of one of its programs."""
+        """Return the path of one of its programs."""
         return str(self.folder / "bin" / name)
 
     def install(self, requirement: str) -> None:
@@ -172,11 +172,11 @@ class Helps:
 
     @property
     def of_bare_command(self) -> float:
-        """What a command's help costs in the bare program."""
+        """Return the cost of a command's help in the bare program."""
         return median(each for words, all_ in self.bare.items() if words for each in all_)
 
     def ratio(self, words: Words) -> float:
-        """Say what a help of ours costs, as a multiple of the bare program's."""
+        """Return what a help of ours costs, as a multiple of the bare program's."""
         there = self.of_bare_command if words else median(self.bare[()])
         return median(self.ours[words]) / there
 
@@ -193,7 +193,8 @@ class Helps:
 
 
 def answers(plain: Environment, demo: Environment) -> int:
-    """How many of two things hold: a plain install says what is missing, the other one works."""
+    """Return how many of two things hold: a plain install says what is missing, the other one
+    works."""
     refused = subprocess.run(
         [plain.program("ldfi")], env=environment(), capture_output=True, text=True, check=False
     )

@@ -44,7 +44,7 @@ def serving(rng: random.Random, *more: Part) -> Part:
     return serve
 
 
-def spells(lasts: float, at: float, pause: Callable[[], float]) -> Callable[[float], bool]:
+def troubled(lasts: float, at: float, pause: Callable[[], float]) -> Callable[[float], bool]:
     """Make spells that last so long from ``at`` on, with pauses; returns whether it is one."""
     begun = list[float]()
     while at < BEGINS + 2_000:
@@ -60,7 +60,7 @@ def outages(rng: random.Random, period: float = 0.0) -> Scene:
     """Let many requests fail for some seconds. ``period``: every so many seconds; 0: at random."""
     lasts, share = rng.uniform(1, 5), rng.uniform(0.3, 0.9)
     begins = BEGINS + rng.choice([-60.0, 0.0, rng.uniform(0, 60)])
-    out = spells(lasts, begins, lambda: period or rng.expovariate(1 / 40) + lasts)
+    out = troubled(lasts, begins, lambda: period or rng.expovariate(1 / 40) + lasts)
 
     def fails(request: Request) -> bool:
         return out(request.began) and rng.random() < share
@@ -153,7 +153,7 @@ def bursts(rng: random.Random) -> Scene:
     every, lasts = rng.uniform(5, 60), rng.uniform(0.5, 3)
     share, hangs = rng.uniform(0.2, 0.8), rng.uniform(0.5, 2)
     names = [point(f"extra{number}") for number in range(rng.randint(2, 4))]
-    busy = spells(lasts, START + rng.uniform(0, 90), lambda: rng.expovariate(1 / every) + lasts)
+    busy = troubled(lasts, START + rng.uniform(0, 90), lambda: rng.expovariate(1 / every) + lasts)
 
     def serve(request: Request) -> None:
         for name in names:

@@ -118,7 +118,7 @@ def _nodes(node: ast.AST, optional: bool = False) -> Iterator[tuple[ast.AST, boo
 
 
 def _allows_none(note: ast.expr | None) -> bool:
-    """Whether an annotation is a union with None."""
+    """Return whether an annotation is a union with None."""
     if not isinstance(note, ast.BinOp):
         return False
     sides = (note.left, note.right)
@@ -149,7 +149,7 @@ def _of(node: ast.AST, optional: bool, text: _Source) -> Iterator[Mutation]:
 
 
 def _wanted(test: ast.expr) -> bool:
-    """Whether a condition binds no name, and asks for none of those that are left alone."""
+    """Return whether a condition binds no name, and asks for none of those that are left alone."""
     nodes = list(ast.walk(test))
     named = {node.id for node in nodes if isinstance(node, ast.Name)}
     return named.isdisjoint(UNMUTATED) and not any(isinstance(n, ast.NamedExpr) for n in nodes)
@@ -158,10 +158,11 @@ def _wanted(test: ast.expr) -> bool:
 def drawn(candidates: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
     """Draw so many mutants, the same number from each room, from each operator in turn.
 
-    Each candidate has a lot of its own: where others come or go, the draw stays nearly the same.
+    Each candidate has a random number of its own: where others come or go, the draw stays nearly
+    the same.
     """
     rooms: dict[str, dict[str, list[Mutant]]] = defaultdict(lambda: defaultdict(list))
-    for each in sorted(candidates, key=lambda mutant: _lot(seed, mutant)):
+    for each in sorted(candidates, key=lambda mutant: _draw(seed, mutant)):
         rooms[each.room][each.mutation.operator].append(each)
     found: list[Mutant] = []
     for at, (_, operators) in enumerate(sorted(rooms.items())):
@@ -171,5 +172,5 @@ def drawn(candidates: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
     return found
 
 
-def _lot(seed: int, mutant: Mutant) -> float:
+def _draw(seed: int, mutant: Mutant) -> float:
     return random.Random(f"{seed} {mutant}").random()

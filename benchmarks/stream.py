@@ -250,7 +250,7 @@ def _drained(broker: kafka.Broker, topics: Topics, core: int) -> float:
 
 
 def _places_for(broker: kafka.Broker, cores: list[int], workers: int) -> str:
-    """Give the broker the cores that no worker has; all of them where there are none left."""
+    """Return the broker the cores that no worker has; all of them where there are none left."""
     left = cores[workers:] or cores
     for thread in Path(f"/proc/{broker.pid}/task").iterdir():
         with suppress(OSError):  # a thread that has just ended

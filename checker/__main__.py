@@ -56,7 +56,7 @@ def answer_of(
 
 
 def exit_code(answer: Examined) -> int:
-    """Say how it ended, to a script."""
+    """Return how it ended, to a script."""
     return FALSE if answer.false else LACKING if answer.lacking else BORNE_OUT
 
 
@@ -100,7 +100,7 @@ def printable(text: str) -> str:
 def seconds(text: str) -> float:
     """Read ``7d``, ``12h``, ``30m`` or ``45s``. Raises ValueError."""
     if text[-1:] not in _UNITS or not text[:-1].isdecimal():
-        raise ValueError(f"{text!r} is no duration: write 7d, 12h, 30m or 45s")
+        raise ValueError(f"{text!r} is not a duration: write 7d, 12h, 30m or 45s")
     return int(text[:-1]) * _UNITS[text[-1]]
 
 
@@ -108,7 +108,7 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise Unreadable(f"{path} is no text") from error
+        raise Unreadable(f"{path} is not text") from error
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -56,7 +56,8 @@ def unbound(
     records: Sequence[AnyRecord],
     pruned: Sequence[Remains] = (),
 ) -> Iterator[tuple[bool, str]]:
-    """Say what in a certificate is not what was recorded: whether it is false, and in words.
+    """Return claims of a certificate that differ from the record: whether each is false, and in
+    words.
 
     ``pruned``: what is left of runs whose records were dropped.
 
@@ -93,7 +94,7 @@ def unbound(
 def _wrong(
     claim: RunClaim, record: AnyRecord, language: frozenset[str], twice: Twice
 ) -> Iterator[str]:
-    """Say where a claim goes beyond the record."""
+    """Return where a claim goes beyond the record."""
     name, fired = record.experiment, frozenset(record.fired)
     written = record.to_json()
     other = [each for each in claim.proof if each not in written]
@@ -123,8 +124,8 @@ def _wrong(
 
 
 def unspoken(record: AnyRecord, language: Collection[str]) -> frozenset[str]:
-    """Return what a run that was survived relied on, and a certificate does not speak of, although
-    it speaks of such faults elsewhere. Kinds that nobody was to try are in no language."""
+    """Return faults that a survived run relied on and that a certificate leaves out, although it
+    names such faults elsewhere."""
     kinds = {name.partition("@")[0] for name in language}
     relied_on = record.relied_on if record.verdict == "tolerated" else ()
     return frozenset(
@@ -158,7 +159,7 @@ def _may_have_been_called(left: Remains) -> set[str]:
 
 
 def _twice(records: Iterable[AnyRecord | Remains]) -> Twice:
-    """Find, for each set that was tried, what fired in two runs of it that were survived."""
+    """Return, for each set that was tried, the faults that fired in two survived runs of it."""
     times: defaultdict[frozenset[str], Counter[str]] = defaultdict(Counter)
     for each in records:
         if each.verdict == "tolerated":

@@ -31,7 +31,7 @@ def read(text: str | bytes) -> Any:
         value = json.loads(text, object_pairs_hook=_once, parse_constant=_refused, parse_int=_whole)
         _shallow(value)
     except (ValueError, OverflowError, RecursionError) as error:
-        raise Unreadable(f"this is no JSON that everybody reads alike: {error}") from error
+        raise Unreadable(f"this is not JSON that every parser reads alike: {error}") from error
     return value
 
 
@@ -86,9 +86,9 @@ _text: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 @lru_cache(maxsize=1_000)
 def _name(key: object) -> tuple[bytes, str]:
-    """Give what a name is sorted by, and how it is written: there are few of them."""
+    """Return what a name is sorted by, and how it is written: there are few of them."""
     if not isinstance(key, str):
-        raise ValueError(f"{key!r} is no name")  # noqa: TRY004 - as all that has no such form
+        raise ValueError(f"{key!r} is not a name")  # noqa: TRY004 - as all that has no such form
     return key.encode("utf-16-be", "surrogatepass"), _text(key)
 
 

@@ -41,13 +41,13 @@ class Remains:
 
     @classmethod
     def of(cls, record: RunRecord, index: int) -> Remains:
-        """Leave of a record what stays."""
+        """Return what is kept of a record."""
         return cls(
             index, record.number, record.leaf, record.verdict, record.hypothesis, record.fired
         )
 
     def said(self) -> dict[str, Any]:
-        """Write down what is signed."""
+        """Return the entry that is signed, as JSON."""
         return {
             "index": self.index,
             "number": self.number,
@@ -79,7 +79,7 @@ class Remains:
 
 
 def remains_root(remains: Iterable[Remains]) -> bytes:
-    """Give the root of the tree over remains, in the order of their numbers. The entries are what
+    """Return the root of the tree over remains, in the order of their numbers. The entries are what
     :meth:`Remains.said` says; there are many, so what is often the same is written down once."""
     written = lru_cache(maxsize=10_000)(canonical)
     return merkle.root_of(
@@ -115,7 +115,7 @@ class Checkpoint:
     def over(
         cls, class_version: ClassVersion, remains: Sequence[Remains], now: float
     ) -> Checkpoint:
-        """Make one of all remains of a class version, that nobody has signed."""
+        """Return an unsigned checkpoint over all remains of a class version."""
         return cls(*class_version, now, len(remains), remains_root(remains))
 
     def signed_by(self, keys: Iterable[SigningKey]) -> Checkpoint:
@@ -134,7 +134,7 @@ class Checkpoint:
         data.text("format", (FORMAT,))
         signatures = data.take("signatures")
         if not isinstance(signatures, dict):
-            raise Unreadable(f"{where}: signatures is no object")
+            raise Unreadable(f"{where}: signatures is not an object")
         found = cls(
             request_class=data.text("request_class"),
             version=data.whole("version"),
@@ -149,7 +149,7 @@ class Checkpoint:
     def wrong(
         self, class_version: ClassVersion, remains: Sequence[Remains], known: Iterable[PublicKey]
     ) -> Iterator[str]:
-        """Say why these remains are not what one of the keys that are trusted has signed."""
+        """Yield why these remains are not what a trusted key has signed."""
         known = tuple(known)
         yield from self.changed(class_version, remains, known)
         if self.signatures and not any(key.id in self.signatures for key in known):
@@ -158,8 +158,8 @@ class Checkpoint:
     def changed(
         self, class_version: ClassVersion, remains: Sequence[Remains], known: Iterable[PublicKey]
     ) -> Iterator[str]:
-        """Say why these remains are not what was signed, as far as these keys can tell. What none
-        of them signed, for keys have changed since, has at least to follow from itself."""
+        """Yield why these remains are not what was signed. Without a key that signed them, only
+        whether they contradict themselves."""
         if (self.request_class, self.version) != class_version:
             yield "it is of another class version"
         if self.count != len(remains) or self.root != remains_root(remains):
@@ -186,4 +186,4 @@ def _signature(value: Any, where: str) -> bytes:
     try:
         return base64.b64decode(text(value, where), validate=True)
     except ValueError as error:
-        raise Unreadable(f"{where}: a signature is no base64") from error
+        raise Unreadable(f"{where}: a signature is not base64") from error

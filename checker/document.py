@@ -58,7 +58,7 @@ class ClassEvidence:
 
     @property
     def class_version(self) -> ClassVersion:
-        """Which version of which class it is of."""
+        """Return which version of which class it is of."""
         return self.request_class, self.version
 
     @property

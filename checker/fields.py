@@ -19,7 +19,7 @@ class Fields:
 
     def __init__(self, value: Any, where: str) -> None:
         if not isinstance(value, dict):
-            raise Unreadable(f"{where} is no object")
+            raise Unreadable(f"{where} is not an object")
         self._left, self.where = dict(value), where
 
     def take(self, name: str) -> Any:
@@ -29,7 +29,8 @@ class Fields:
         return self._left.pop(name)
 
     def has(self, name: str) -> bool:
-        """Say whether there is such a field, and that it is not null; take it where it is null."""
+        """Return whether there is such a field, and that it is not null; take it where it is
+        null."""
         if name in self._left and self._left[name] is None:
             self._left.pop(name)
         return name in self._left
@@ -70,7 +71,7 @@ class Fields:
         """Take a list, each item read by ``read``."""
         value = self.take(name)
         if not isinstance(value, list):
-            raise Unreadable(f"{self.where}: {name} is no list")
+            raise Unreadable(f"{self.where}: {name} is not a list")
         return tuple(read(each, f"{self.where}: {name}[{n}]") for n, each in enumerate(value))
 
     def inner(self, name: str) -> Fields:

@@ -45,7 +45,7 @@ def count_leaf(class_version: ClassVersion, many: int) -> bytes:
 
 
 def counts_root(runs: Mapping[ClassVersion, int]) -> bytes:
-    """Give the root of the tree over these counts, in their order."""
+    """Return the root of the tree over these counts, in their order."""
     leaves = [count_leaf(each, many) for each, many in runs.items()]
     return merkle.root(len(leaves), merkle.lookup(leaves))
 
@@ -93,7 +93,7 @@ class Head:
         return replace(bare, signatures={key.id: key.sign(bare.body()) for key in keys})
 
     def body(self) -> bytes:
-        """Give what is signed."""
+        """Return the bytes that are signed."""
         return canonical(self._said())
 
     def to_json(self) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class Head:
         runs = data.many("runs", _count)
         signatures = data.take("signatures")
         if not isinstance(signatures, dict):
-            raise Unreadable(f"{where}: signatures is no object")
+            raise Unreadable(f"{where}: signatures is not an object")
         head = cls(
             size=data.whole("size"),
             root=data.hashed("root"),
@@ -146,7 +146,7 @@ class Head:
         return head
 
     def wrong(self, known: Iterable[PublicKey]) -> Iterator[str]:
-        """Say why it is not what one of the keys that are trusted has signed."""
+        """Yield why it is not what a trusted key has signed."""
         if sum(self.runs.values()) != self.size:
             yield f"{sum(self.runs.values())} runs are counted, of {self.size}"
         if self.counts is not None and counts_root(self.runs) != self.counts:
@@ -176,7 +176,7 @@ class SigningKey:
         try:
             key = load_pem_private_key(pem.encode(), None)
         except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-            raise Unreadable("this is no private key in PEM, without a passphrase") from error
+            raise Unreadable("this is not a private key in PEM, without a passphrase") from error
         if not isinstance(key, Ed25519PrivateKey):
             raise Unreadable("this private key is none of Ed25519")
         self._key: Ed25519PrivateKey = key
@@ -187,7 +187,7 @@ class SigningKey:
         return self._key.sign(body)
 
     def public_pem(self) -> str:
-        """Give the public key, for whoever checks."""
+        """Return the public key in PEM."""
         from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
         public = self._key.public_key()
@@ -205,14 +205,14 @@ class PublicKey:
         try:
             key = load_pem_public_key(pem.encode())
         except (ValueError, UnsupportedAlgorithm) as error:
-            raise Unreadable("this is no public key in PEM") from error
+            raise Unreadable("this is not a public key in PEM") from error
         if not isinstance(key, Ed25519PublicKey):
             raise Unreadable("this public key is none of Ed25519")
         self._key = key
         self.id = _id(key.public_bytes_raw())
 
     def signed(self, body: bytes, signature: bytes) -> bool:
-        """Say whether this key made the signature."""
+        """Return whether this key made the signature."""
         from cryptography.exceptions import InvalidSignature
 
         try:
@@ -245,7 +245,7 @@ def _id(raw: bytes) -> str:
 
 def _count(value: Any, where: str) -> tuple[str, int, int]:
     if not isinstance(value, list) or len(value) != 3:
-        raise Unreadable(f"{where} is no class, version and count")
+        raise Unreadable(f"{where} is not a class, version and count")
     data = Fields(dict(zip(("class", "version", "count"), value, strict=True)), where)
     return data.text("class"), data.whole("version"), data.whole("count", 1)
 
@@ -254,4 +254,4 @@ def _signature(value: Any, where: str) -> bytes:
     try:
         return base64.b64decode(text(value, where), validate=True)
     except ValueError as error:
-        raise Unreadable(f"{where}: a signature is no base64") from error
+        raise Unreadable(f"{where}: a signature is not base64") from error

@@ -23,7 +23,7 @@ from ldfi.checker.statistics import (
 
 
 def wrong(record: AnyRecord) -> Iterator[str]:
-    """Say what in a record does not follow from the rest of it."""
+    """Return what in a record contradicts the rest of it."""
     if isinstance(record, OutcomeRecord):
         yield from record.wrong()
         return
@@ -50,7 +50,7 @@ def wrong(record: AnyRecord) -> Iterator[str]:
 
 
 def _reports(record: RunRecord, reports: BothReports) -> Iterator[str]:
-    """Say where what was heard does not fit to what counted, or makes nothing *tolerated*."""
+    """Return where the reports contradict the counts, or do not suffice for *tolerated*."""
     arms = record.arms
     for name, total, failed, each in (
         ("control", arms.control, arms.control_failed, reports.control),
@@ -70,7 +70,7 @@ def _reports(record: RunRecord, reports: BothReports) -> Iterator[str]:
 
 
 def _seldom(record: RunRecord, seldom: str) -> Iterator[str]:
-    """Say where those that ask seldom do not make it *tolerated* by themselves."""
+    """Return where those that ask seldom do not make it *tolerated* by themselves."""
     order = record.order or ""
     if len(seldom) != len(order) or not set(seldom) <= {"s", "o"}:
         yield "who asks seldom does not fit to its outcomes"
@@ -118,7 +118,7 @@ def _verdict(record: RunRecord) -> Iterator[str]:
 
 
 def _overruled(record: RunRecord) -> tuple[str, ...]:
-    """Say what a verdict may be that is not what the tests say.
+    """Return the verdicts that may differ from what the tests say, with their reason.
 
     Nothing but the tests makes it harmful. By an earlier rule bystanders who were hurt did, in a
     second slot or where one slot was all that was asked for; such records stay what they are.
@@ -128,7 +128,7 @@ def _overruled(record: RunRecord) -> tuple[str, ...]:
 
 
 def _weighed(record: RunRecord) -> tuple[set[str], Weighed]:
-    """Give the verdicts that may be said, and the evidence."""
+    """Return the verdicts that may be said, and the evidence."""
     stands = record.followed is None
     if record.looks is not None:
         found = weigh_looks(record.rule, record.looks, stands=stands)

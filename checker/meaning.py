@@ -46,7 +46,8 @@ class Meaning:
 
     @classmethod
     def of(cls, certificate: dict[str, Any], records: Sequence[AnyRecord]) -> Meaning:
-        """Work it out. ``records``: what the runs of the certificate carry."""
+        """Return the meaning of a certificate's verdicts. ``records``: those that its runs
+        carry."""
         judged = [
             each
             for each in records
@@ -112,7 +113,7 @@ class Required:
 
 
 def lacking(meaning: Meaning, required: Required) -> Iterator[str]:
-    """Say where verdicts meant less than is required."""
+    """Return where verdicts meant less than is required."""
     asks = (required.delta, required.alpha, required.rule, required.heard, required.patience)
     if any(each is not None for each in asks) and meaning.unjudged:
         yield f"{meaning.unjudged} experiments do not say by what they were judged"
@@ -167,7 +168,7 @@ def _at_most(failed: int, tried: int, share: float) -> float:
 
 def _presumed(certificate: dict[str, Any]) -> float | None:
     """Bound the share of the sets presumed safe that are not: that of single faults and that of
-    more at once is the larger one at least, and re-checks are drawn from each by lot."""
+    more at once is the larger one at least, and re-checks are drawn from each at random."""
     axioms = certificate["axioms"]
     if not axioms["monotone"]:
         return None
@@ -180,7 +181,7 @@ def _presumed(certificate: dict[str, Any]) -> float | None:
 
 
 def _unseen(said: dict[str, Any] | None) -> float | None:
-    """Work out the share that cannot be seen at most; None where nothing is said of it."""
+    """Compute the share that cannot be seen at most; None where nothing is said of it."""
     if said is None:
         return None
     bounds = (upper_bound(each["calls"], each["arrivals"]) for each in said["gaps"])

@@ -51,7 +51,7 @@ def lookup(leaves: Sequence[bytes]) -> Node:
 
 
 def root_of(leaves: Sequence[bytes]) -> bytes:
-    """Work out the root over the hashes of leaves, and keep no node: what has no other to its
+    """Compute the root over the hashes of leaves, and keep no node: what has no other to its
     right goes up as it is."""
     row = list(leaves) or [EMPTY]
     while len(row) > 1:
@@ -80,7 +80,7 @@ def replaced(number: int, size: int, hashed: bytes, node: Node) -> list[tuple[in
 
 
 def root(size: int, node: Node) -> bytes:
-    """Work out the root of the first ``size`` leaves."""
+    """Compute the root of the first ``size`` leaves."""
     return _range(0, size, node) if size else EMPTY
 
 
@@ -119,7 +119,7 @@ def consistency(before: int, size: int, node: Node) -> list[bytes]:
 
 
 def included(hashed: bytes, number: int, size: int, path: Sequence[bytes], head: bytes) -> bool:
-    """Say whether a path proves that a leaf is in the tree of this root (RFC 9162, 2.1.3.2)."""
+    """Return whether a path proves that a leaf is in the tree of this root (RFC 9162, 2.1.3.2)."""
     if not 0 <= number < size:
         return False
     fn, sn, found = number, size - 1, hashed
@@ -137,7 +137,7 @@ def included(hashed: bytes, number: int, size: int, path: Sequence[bytes], head:
 
 
 def consistent(before: int, size: int, path: Sequence[bytes], earlier: bytes, later: bytes) -> bool:
-    """Say whether a path proves that one tree grew from the other (RFC 9162, 2.1.4.2)."""
+    """Return whether a path proves that one tree grew from the other (RFC 9162, 2.1.4.2)."""
     if before == size:
         return not path and earlier == later
     if before == 0:

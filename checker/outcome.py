@@ -60,11 +60,11 @@ class OutcomeRecord:
 
     @cached_property
     def leaf(self) -> bytes:
-        """Give its hash, as that of a leaf."""
+        """Return its hash, as that of a leaf."""
         return merkle.leaf(canonical(self.to_json()))
 
     def wrong(self) -> Iterator[str]:
-        """Say what in it does not follow from the rest."""
+        """Return what in it does not follow from the rest."""
         if self.began > self.ended:
             yield "it ended before it began"
         if self.traces.count != 1:

@@ -242,7 +242,7 @@ class RunRecord:
 
     @cached_property
     def leaf(self) -> bytes:
-        """Give its hash, as a leaf of the tree."""
+        """Return its hash, as a leaf of the tree."""
         return merkle.leaf(self.written)
 
     @classmethod
@@ -343,13 +343,13 @@ def _look(value: Any, where: str) -> Look:
 def _opening(data: Fields) -> tuple[float, float]:
     value = data.take("opening")
     if not isinstance(value, list) or len(value) != 2:
-        raise Unreadable(f"{data.where}: opening is no pair")
+        raise Unreadable(f"{data.where}: opening is not a pair")
     pair = Fields({"evidence": value[0], "level": value[1]}, f"{data.where}: opening")
     return pair.number("evidence", -FAR, 700), pair.number("level", 0, 1)
 
 
 def _trace(value: Any, where: str) -> tuple[str, str]:
     if not isinstance(value, list) or len(value) != 2:
-        raise Unreadable(f"{where} is no pair")
+        raise Unreadable(f"{where} is not a pair")
     pair = Fields({"id": value[0], "spans": value[1]}, where)
     return pair.text("id"), pair.hashed("spans").hex()

@@ -66,7 +66,7 @@ class Weighed:
     failed: int = 0
 
     def says(self, slack: float = 0.0) -> str | None:
-        """Give the verdict that is reached; evidence may fall short of it by ``slack``."""
+        """Return the verdict that is reached; evidence may fall short of it by ``slack``."""
         bar = -math.log(self.rule.alpha) - slack
         if self.failed >= _FAILURES and self.worse >= bar:
             return "harmful"
@@ -76,17 +76,18 @@ class Weighed:
         return None
 
     def decided(self, *, stands: bool) -> bool:
-        """Say whether nothing that comes changes it. ``stands``: tolerated does not either."""
+        """Return whether nothing that comes changes it. ``stands``: tolerated does not either."""
         said = self.says()
         return said == "harmful" or (stands and said is not None)
 
     def verdicts(self) -> set[str]:
-        """Give what may be said: two words only where the evidence is at the very threshold."""
+        """Return the verdicts that may be given: two only if the evidence is right at the
+        threshold."""
         return {self.says(slack) or "inconclusive" for slack in (CLOSE, -CLOSE)}
 
 
 def failed_of(order: str, *, stays: bool) -> str:
-    """Give the letters as they are weighed: those of first requests, or of devices for as long as
+    """Return the letters as they are weighed: those of first requests, or of devices for as long as
     they took part (``stays``)."""
     later = "CTT" if stays else "ctu"
     return order.translate(str.maketrans("xyvd", f"{later}t"))
@@ -196,7 +197,7 @@ def _rarer(share: float, delta: float, k: float) -> float:
 
 
 def level(own: float, given: float | None, slot: str, opening: tuple[float, float] | None) -> float:
-    """Say how seldom *harmful* may be said by chance: of one proof over two slots.
+    """Return how seldom *harmful* may be said by chance: of one proof over two slots.
 
     ``slot``: ``alone`` proves all by itself, ``first`` and ``second`` do so together. ``opening``:
     the evidence (a logarithm) and the level that the first one left.
@@ -258,14 +259,14 @@ def _blocks(order: str, most: int) -> Iterator[tuple[str, Sequence[bool]]]:
 
 
 def _log(block: Look, p0: float, p1: float) -> float:
-    """Give the log-likelihood of a block's counts where these are the rates."""
+    """Return the log-likelihood of a block's counts where these are the rates."""
     n0, f0, n1, f1 = block
     terms = ((f0, p0), (n0 - f0, 1 - p0), (f1, p1), (n1 - f1, 1 - p1))
     return math.fsum(many * math.log(share) for many, share in terms if many)
 
 
 def _mean(terms: Sequence[tuple[float, float]]) -> float:
-    """Give the logarithm of a weighted mean, of the logarithms of what it is the mean of."""
+    """Return the logarithm of a weighted mean, given logarithms."""
     top = max(log for _, log in terms)
     whole = math.fsum(weight for weight, _ in terms)
     return top + math.log(math.fsum(w * math.exp(log - top) for w, log in terms) / whole)

@@ -93,7 +93,7 @@ def _run(each: ClassEvidence, index: int) -> str:
 
 
 def _twice(document: EvidenceFile) -> Iterator[str]:
-    """Report what is there twice, or not at all."""
+    """Report runs that are listed twice, or are missing."""
     if not document.classes:
         yield "there is no class in it"
     names = [(each.request_class, each.version) for each in document.classes]
@@ -133,7 +133,7 @@ def _listed(each: ClassEvidence, answer: Examined) -> None:
 def _checkpointed(
     each: ClassEvidence, head: Head | None, keys: Sequence[PublicKey], answer: Examined
 ) -> None:
-    """Look whether what is left of pruned runs is what was signed when they were."""
+    """Check that what is left of pruned runs is what was signed."""
     answer.pruned += len(each.pruned)
     if each.checkpoint is None:
         if each.pruned:
@@ -150,7 +150,7 @@ def _checkpointed(
 
 
 def _unopened(each: ClassEvidence) -> Iterator[str]:
-    """Report second slots of which the first is not here."""
+    """Report second slots whose first slot is missing."""
     judged = [(leaf.index, r) for leaf in each.runs if isinstance(r := leaf.record, RunRecord)]
     left = {
         (frozenset(record.hypothesis), round(record.worse, 9))
@@ -164,7 +164,7 @@ def _unopened(each: ClassEvidence) -> Iterator[str]:
 
 
 def _bound(each: ClassEvidence, answer: Examined) -> None:
-    """Look whether the certificate claims what was recorded."""
+    """Check that the certificate claims what was recorded."""
     if each.certificate is None:
         answer.lacking.append(f"{each.name}: there is no certificate")
         return
@@ -215,7 +215,7 @@ def _in_tree(document: EvidenceFile, head: Head) -> Iterator[str]:
 def _grown(
     document: EvidenceFile, head: Head, earlier: Head, keys: Sequence[PublicKey]
 ) -> Iterator[str]:
-    """Report that this tree has not grown from the one that somebody kept the head of."""
+    """Report a tree that has not grown from the one whose head was kept."""
     yield from (f"the earlier head: {said}" for said in earlier.wrong(keys))
     if head.size < earlier.size:
         yield f"the tree was cut back: {head.size} runs, there were {earlier.size}"

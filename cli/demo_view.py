@@ -102,15 +102,15 @@ def _how(experiment: dict[str, Any]) -> list[str]:
     of, others = treated["devices"], beside["devices"]
     if experiment["verdict"] == "harmful":
         how = f"{treated['failures']} of {of} failed"
-        besides = f"{beside['failures']} of {others} beside"
+        bystanders = f"{beside['failures']} of {others} beside"
     else:
         how = f"{of - treated['failures']} of {of} devices fine"
-        besides = f"{others - beside['failures']} beside"
+        bystanders = f"{others - beside['failures']} beside"
     short = how.replace(" devices", "")
     return [
-        f" ({how}, {besides} them)",
-        f" ({short}, {besides} them)",
-        f" ({short}, {besides})",
+        f" ({how}, {bystanders} them)",
+        f" ({short}, {bystanders} them)",
+        f" ({short}, {bystanders})",
         f" ({short})",
         "",
     ]

@@ -155,7 +155,7 @@ def run(
         report,
         junit,
         fixed=receive != DEFAULT,
-        lessons=lessons,
+        survived_files=lessons,
         code=_code(code or []),
         workers=workers,
     )

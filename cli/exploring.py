@@ -20,19 +20,13 @@ from ldfi.error_words import system
 from ldfi.errors import Invalid, InvalidScenario
 from ldfi.explore.external.assertions import AnswerAssertion
 from ldfi.explore.external.environment import export_interval
-from ldfi.explore.external.proxy import Passage, Passed, Proxy
+from ldfi.explore.external.proxy import Passed, ProxiedRun, Proxy
 from ldfi.explore.external.receiver import ANY_PORT, InvalidAddress
 from ldfi.explore.external.requests import as_call, root_span
 from ldfi.explore.external.session import Elsewhere
 from ldfi.explore.pytest.bounds import Bounds
 from ldfi.explore.pytest.describe_test import Document, document_of, failure_of, headline, notes
 from ldfi.explore.pytest.junit import write_junit
-from ldfi.explore.pytest.lessons import (
-    basis_of_command,
-    keep_lessons,
-    lessons_file,
-    read_lessons,
-)
 from ldfi.explore.pytest.loop import Finding, explore
 from ldfi.explore.pytest.parallel import Abreast
 from ldfi.explore.pytest.report import write_report
@@ -40,6 +34,12 @@ from ldfi.explore.pytest.run import Asked, Run
 from ldfi.explore.pytest.scenarios import write_scenario
 from ldfi.explore.pytest.service import service_name
 from ldfi.explore.pytest.survived import Basis, SurvivedRuns
+from ldfi.explore.pytest.survived_files import (
+    basis_of_command,
+    keep_survived,
+    read_survived,
+    survived_file,
+)
 from ldfi.fit.protocol.faults import Fault
 from ldfi.lineage.outline import Outline
 
@@ -52,8 +52,8 @@ PLACE: Final = "LDFI_TARGET"
 
 @dataclass(frozen=True, slots=True)
 class ExploreWanted:
-    """What was typed. ``fixed``: the address to receive at was asked for. ``lessons``: the folder
-    of survived runs; ``code``: what services are made of, and under the empty name the test.
+    """What was typed. ``fixed``: the address to receive at was asked for. ``survived_files``: a
+    folder; ``code``: what services are made of, and under the empty name the test.
     ``workers``: runs at a time."""
 
     command: tuple[str, ...]
@@ -66,7 +66,7 @@ class ExploreWanted:
     report: Path | None
     junit: Path | None
     fixed: bool
-    lessons: Path | None
+    survived_files: Path | None
     code: Mapping[str, Sequence[str]]
     workers: int
 
@@ -97,15 +97,15 @@ class CommandRuns:
 
     def _once(self, faults: tuple[Fault, ...], proxy: Proxy) -> tuple[Run, bool]:
         trace_id, root = secrets.token_hex(16), secrets.token_hex(8)
-        passage = Passage(trace_id, self.elsewhere.stamp(faults, self.wanted.bounds.delay))
+        proxied_run = ProxiedRun(trace_id, self.elsewhere.stamp(faults, self.wanted.bounds.delay))
         self.elsewhere.begin(trace_id)
-        proxy.begin(passage)
+        proxy.begin(proxied_run)
         start = time.time_ns()
         try:
             error = self._executed(proxy)
         finally:
             proxy.begin(None)
-        passed = passage.passed
+        passed = proxied_run.passed
         error = error or next((f"{p.sent} is not {p.wrong[0]}" for p in passed if p.wrong), "")
         service, sent = service_name(), [each.sent for each in passed]
         own = [as_call(trace_id, root, service, each) for each in sent]
@@ -188,8 +188,8 @@ def _explored(wanted: ExploreWanted, runs: CommandRuns, *, quiet: bool) -> Docum
             survived=survived,
             making=abreast,
         )
-    if wanted.lessons is not None and survived is not None:
-        unwritten = keep_lessons(lessons_file(wanted.lessons, test), survived.document())
+    if wanted.survived_files is not None and survived is not None:
+        unwritten = keep_survived(survived_file(wanted.survived_files, test), survived.document())
         explored.not_kept = unwritten or explored.not_kept
     folder = SCENARIOS if wanted.report is None else wanted.report.absolute().parent
 
@@ -214,14 +214,14 @@ def _explored(wanted: ExploreWanted, runs: CommandRuns, *, quiet: bool) -> Docum
 
 def _survived(wanted: ExploreWanted, test: str) -> SurvivedRuns | None:
     """Find what the command has survived before; None where nobody keeps that."""
-    if wanted.lessons is None:
+    if wanted.survived_files is None:
         return None
     asked = [wanted.target, *map(str, wanted.assertions)]
 
     def basis() -> Basis:
         return basis_of_command(wanted.command, asked, wanted.bounds, wanted.code, wanted.names)
 
-    return SurvivedRuns(basis, read_lessons(lessons_file(wanted.lessons, test)))
+    return SurvivedRuns(basis, read_survived(survived_file(wanted.survived_files, test)))
 
 
 def _tell(document: Mapping[str, Any], output: str) -> None:

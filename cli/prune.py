@@ -41,7 +41,7 @@ def prune(
     """Drop what is old, and nothing that anything rests on.
 
     That is audit, notifications, details of experiments and at last their rows, which stay
-    counted. Lessons are folded into what they came to; of records of runs their hashes stay.
+    counted. Results are folded into what they came to; of records of runs their hashes stay.
     """
     from ldfi.experiments.cluster.config import Config
     from ldfi.experiments.store.explained import explained
@@ -56,11 +56,11 @@ def prune(
     )
     _need_driver(config)
     now = clock.now()
-    lessons, runs, experiments = (
+    results, runs, experiments = (
         now - days * DAY
         for days in (config.keep_lessons_days, config.keep_runs_days, config.keep_experiments_days)
     )
-    bounds = _Bounds(now, lessons, runs, experiments)
+    bounds = _Bounds(now, results, runs, experiments)
     with explained(config.database_url.get_secret_value()):
         found = _foreseen(config, bounds) if dry_run else _done(config, bounds)
     _show(_summed(found), dry_run=dry_run, as_json=as_json)
@@ -70,7 +70,7 @@ class _Bounds(NamedTuple):
     """Which moment it is, and before which details go (Unix seconds)."""
 
     now: float
-    lessons: float
+    results: float
     runs: float
     experiments: float
 
@@ -97,12 +97,14 @@ def _due(session: Session, config: Config, bounds: _Bounds, namespace: str = "")
     from ldfi.experiments.store.retention import Pruned
 
     found = retention.due(session, _retention(config, namespace), bounds.now)
-    folded = compaction.foreseen(session, bounds.lessons, bounds.now)
-    records = checkpoints.going(session, signing(config), bounds.runs, folded.going, folded.stands)
-    gone = prune_experiments.old(session, bounds.experiments, folded.going, {*records})
+    compacted = compaction.foreseen(session, bounds.results, bounds.now)
+    records = checkpoints.going(
+        session, signing(config), bounds.runs, compacted.going, compacted.stands
+    )
+    gone = prune_experiments.old(session, bounds.experiments, compacted.going, {*records})
     return [
         *found,
-        folded.lessons,
+        compacted.results,
         Pruned(checkpoints.WHAT, len(records), bounds.runs),
         Pruned(prune_experiments.WHAT, len(gone), bounds.experiments),
     ]
@@ -142,11 +144,11 @@ def _pruned(database: Database, config: Config, bounds: _Bounds) -> list[Pruned]
     with _progress() as told, short_collections():
         with database.read() as session:
             plan = retention.planned(session, keep, now)
-        # first, or details would be taken out of lessons that go at once
-        folded = compaction.fold(database, bounds.lessons, now, WHO, told)
+        # first, or details would be taken out of results that go at once
+        compacted = compaction.compact(database, bounds.results, now, WHO, told)
         found = [
             *retention.prune(database, keep, now, WHO, told, plan),
-            folded,
+            compacted,
             checkpoints.prune(database, bounds.runs, now, WHO, told),
             prune_experiments.prune(database, bounds.experiments, now, WHO, told),
         ]

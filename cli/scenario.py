@@ -83,8 +83,8 @@ def context(
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="FAULT") from error
     expires = math.ceil(time.time() + lifetime)
-    ours, longest, lot = scenario_of(device), round(delay * 1000), secrets.token_hex(16)
-    value = encode(keys, ours, "treatment", expires, meant, delay_ms=longest, lot=lot)
+    ours, longest, draw_key = scenario_of(device), round(delay * 1000), secrets.token_hex(16)
+    value = encode(keys, ours, "treatment", expires, meant, delay_ms=longest, draw_key=draw_key)
     header = baggage.with_entry("", value)
     typer.echo(json.dumps({"baggage": header, "expires": expires}) if as_json else header)
 

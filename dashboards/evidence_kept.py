@@ -1,6 +1,6 @@
 """What is known of a class, worked out once and kept until something new is known.
 
-Teaching an explorer all lessons of a class takes a while, and a page must not. So the knowledge and
+Teaching an explorer all results of a class takes a while, and a page must not. So the knowledge and
 its certificate are kept until another experiment of the class has taught something; what traffic
 shows meanwhile is taken in every :data:`FRESH` seconds.
 """
@@ -28,8 +28,8 @@ FRESH: Final = 30.0
 KEPT: Final = 100
 """Classes of which this is kept."""
 
-LESSONS: Final = 500
-"""Lessons of one class that a page looks at besides what earlier ones came to, the newest: all of
+RESULTS: Final = 500
+"""Results of one class that a page looks at besides what earlier ones came to, the newest: all of
 them would hold up the service. What only older ones had proved shows as untested, until they are
 folded (``ldfi prune``) or it is tried again."""
 
@@ -67,7 +67,7 @@ class EvidenceKept:
         )
         taught_at = dict(session.execute(newest).tuples().all())
         new = [known.name for known in classes if not self._current(known, taught_at)]
-        taught = snapshots.of_classes(session, new, LESSONS) if new else {}
+        taught = snapshots.of_classes(session, new, RESULTS) if new else {}
         return (
             self._kept_of(known, taught.get(known.name), taught_at.get(known.name))
             for known in classes

@@ -97,7 +97,7 @@ def _watch(launcher: Launcher, stopping: list[int], parent: int) -> int:
 
 
 def _stdin_is_a_pipe() -> bool:
-    """Tell whether standard input can say that its other end closed: only a pipe can; a terminal
+    """Return whether standard input can say that its other end closed: only a pipe can; a terminal
     may stay silent and /dev/null is always at its end."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode

@@ -21,7 +21,7 @@ _repaired = set(filter(None, os.environ.get(VARIABLE, "").split(",")))
 
 
 def repaired(weakness: str) -> bool:
-    """Tell whether the code should behave as if somebody had fixed this weakness."""
+    """Return whether the code should behave as if somebody had fixed this weakness."""
     return weakness in _repaired
 
 

@@ -105,7 +105,7 @@ class _Socket(asyncio.Protocol):
 
     @property
     def reusable(self) -> bool:
-        """Whether the socket is open and between two exchanges."""
+        """Return whether the socket is open and between two exchanges."""
         return self._transport is not None and self._answered is None
 
     async def exchange(self, message: bytes) -> tuple[int, Headers, bytes]:

@@ -31,7 +31,7 @@ class World:
         return tuple(name for together in self.processes for name in together)
 
     def module(self, service: str) -> str:
-        """Tell where the code of a service lives."""
+        """Return where the code of a service lives."""
         return f"{self.package}.{service.replace('-', '_')}"
 
 

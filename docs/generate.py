@@ -165,7 +165,7 @@ def _flag(name: str, told: ParameterInfo, kind: str) -> str:
 
 
 def _kind(annotation: Any) -> str:
-    """Say what stands for a value: its choices, or its type; nothing for a switch."""
+    """Return what stands for a value: its choices, or its type; nothing for a switch."""
     plain = [each for each in get_args(annotation) if each is not type(None)]
     if get_origin(annotation) is Literal:
         return "|".join(map(str, plain))
@@ -232,7 +232,8 @@ def api() -> list[str]:
 
 
 def formats() -> list[str]:
-    """Say where each format is described, and the fields of those that are read from the code."""
+    """Return where each format is described, and the fields of those that are read from the
+    code."""
     lines = [
         "# Formats",
         "",
@@ -330,7 +331,7 @@ def _type(schema: dict[str, Any]) -> str:
 
 
 def _shown(reference: str) -> bool:
-    """Tell whether what is referred to has a section of its own."""
+    """Return whether what is referred to has a section of its own."""
     kind, name = reference.split("/")[-2:]
     kinds = {"schemas": DOCUMENT["components"]["schemas"], "$defs": scenario.schema()["$defs"]}
     return bool(kinds[kind].get(name, {}).get("properties"))

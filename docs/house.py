@@ -51,7 +51,7 @@ def contracts() -> dict[str, list[list[str]]]:
 
 
 def words_of(room: str) -> str:
-    """Say what a room holds, as the first line of its docstring does."""
+    """Return what a room holds, as the first line of its docstring does."""
     path = ROOT.joinpath(*room.split("."))
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     said = (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "").partition("\n")[0]

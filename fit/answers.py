@@ -33,7 +33,7 @@ class Reply:
 
     @property
     def cut(self) -> bool:
-        """Whether the connection ends before the body does."""
+        """Return whether the connection ends before the body does."""
         return self.length > len(self.body)
 
     @property

@@ -41,7 +41,7 @@ def note_again() -> None:
 
 
 def taken(parent: SpanContext) -> Word | None:
-    """Tell whether a SERVER span with this parent is the request as it came in; once for each.
+    """Return whether a SERVER span with this parent is the request as it came in; once for each.
     Returns what its span shall tell; None where it is none."""
     word = _word.get()
     if not word or (parent.is_valid and not parent.is_remote):

@@ -64,7 +64,7 @@ class EdgeMiddleware:
         await self._app(scope, receive, send)
 
     def _may_read(self, scope: Scope) -> bool:
-        """Tell whether the body may say of which class a request is, and may be read."""
+        """Return whether the body may say of which class a request is, and may be read."""
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD") or not allowed():
             return False
         headers = {

@@ -148,7 +148,7 @@ class Asks:
 
     @property
     def untold(self) -> bool:
-        """Whether the service does not know yet that all asks have come to an end."""
+        """Return whether the service does not know yet that all asks have come to an end."""
         with self._lock:
             return self._told < self._numbers.last
 

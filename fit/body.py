@@ -21,12 +21,12 @@ Receive = Callable[[], Awaitable[Message]]
 
 
 def allowed() -> bool:
-    """Tell whether bodies may be read in this process."""
+    """Return whether bodies may be read in this process."""
     return os.environ.get(VARIABLE, "") == "1"
 
 
 def readable(headers: Mapping[str, str]) -> bool:
-    """Tell whether a body is JSON, announced, and not too large."""
+    """Return whether a body is JSON, announced, and not too large."""
     length = headers.get("content-length", "")
     small = length.isascii() and length.isdecimal() and 0 < int(length[:9]) <= LARGEST
     return small and len(length) <= 9 and "json" in headers.get("content-type", "")

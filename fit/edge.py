@@ -66,7 +66,7 @@ class Edge:
             self._devices = Devices.from_environment()
         self._halt = LocalHalt()
         self._signed: tuple[Lease | None, dict[tuple[str, Arm, int, str], str]] = (None, {})
-        self._lots = itertools.count()
+        self._draws = itertools.count()
 
     def device_of(self, values: Values, peer: Callable[[], str]) -> str:
         """Find which device a request comes from (:mod:`ldfi.fit.device`)."""
@@ -77,7 +77,7 @@ class Edge:
         return self._poll.lease().wanted if self._poll is not None else frozenset()
 
     def asks_for_bodies(self, device: str) -> bool:
-        """Tell whether the class of a request of this device may depend on what its body says."""
+        """Return whether the class of a request of this device may depend on what its body says."""
         poll = self._poll
         if poll is None or not device:
             return False
@@ -117,7 +117,7 @@ class Edge:
 
     @property
     def threads(self) -> Executor | None:
-        """Where an event loop has questions asked."""
+        """Return where an event loop has questions asked."""
         return self._poll.threads if self._poll is not None else None
 
     def ask(self, question: Question) -> bool:
@@ -185,8 +185,8 @@ class Edge:
             self._signed = (lease, signed)
         expires = math.ceil(time.time() + max(lease.ends - steady(), rule.patience))
         if rule.draws:
-            lot = f"{rule.salt}\n{device}\n{next(self._lots)}"
-            return _signed(active, rule, arm, expires, lot)
+            draw_key = f"{rule.salt}\n{device}\n{next(self._draws)}"
+            return _signed(active, rule, arm, expires, draw_key)
         key = (rule.experiment, arm, expires, active.keys.signing_id)
         known = signed.get(key)
         if known is None:
@@ -194,9 +194,15 @@ class Edge:
         return known
 
 
-def _signed(active: Runtime, rule: Rule, arm: Arm, expires: int, lot: str = "") -> str:
+def _signed(active: Runtime, rule: Rule, arm: Arm, expires: int, draw_key: str = "") -> str:
     return encode(
-        active.keys, rule.experiment, arm, expires, rule.faults, delay_ms=rule.delay_ms, lot=lot
+        active.keys,
+        rule.experiment,
+        arm,
+        expires,
+        rule.faults,
+        delay_ms=rule.delay_ms,
+        draw_key=draw_key,
     )
 
 

@@ -1,4 +1,4 @@
-"""A strike: what a fault does to one call, ready to be carried out."""
+"""An effect: what a fault does to one call, ready to be carried out."""
 
 from __future__ import annotations
 

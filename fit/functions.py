@@ -297,7 +297,7 @@ def _name(service: str, parts: _Parts) -> str:
     return str(Point(service, *parts[:4]))
 
 
-def _strike(injection: Injection, parts: _Parts) -> Effect | None:
+def _effect(injection: Injection, parts: _Parts) -> Effect | None:
     if injection.kind == "error":
         where = " ".join(filter(None, parts[:4]))
         return Effect(failure=InjectedFault(f"{error.TEXT} at {where}"))
@@ -310,4 +310,4 @@ def _strike(injection: Injection, parts: _Parts) -> Effect | None:
     return None
 
 
-_SITE = Site(_name, _strike)
+_SITE = Site(_name, _effect)

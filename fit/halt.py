@@ -31,7 +31,7 @@ class LocalHalt:
         self._next = -1.0
 
     def holds(self) -> bool:
-        """Tell whether this edge is halted, as of a moment ago. Raises nothing."""
+        """Return whether this edge is halted, as of a moment ago. Raises nothing."""
         if self._always or not self._file:
             return self._always
         now = self._clock()

@@ -152,7 +152,7 @@ def _with_ours(pairs: list[Pair], names: list[str]) -> list[Pair]:
 
 @lru_cache(maxsize=4096)
 def may_reach(host: str) -> bool:
-    """Tell whether a failure context may be sent to a host, given by name or address, without its
+    """Return whether a failure context may be sent to a host, given by name or address, without its
     port. A Unix socket is ``localhost``."""
     text = os.environ.get(VARIABLE)
     known = _read(host)
@@ -170,7 +170,7 @@ def address_of(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def among(address: IPv4Address | IPv6Address, listed: str) -> bool:
-    """Tell whether an address fits an entry of a list that is written as ``FIT_HOSTS`` is."""
+    """Return whether an address fits an entry of a list that is written as ``FIT_HOSTS`` is."""
     return next((allows for fits, allows in _listed(listed) if fits(address)), False)
 
 
@@ -225,7 +225,7 @@ def _listed(text: str) -> list[tuple[Fits, bool]]:
         bare = entry.removeprefix("!").strip()
         fits = _entry(bare.translate(_LOWER))
         if fits is None:
-            _log.warning("%s: %r is no host, pattern or network; it is ignored", VARIABLE, entry)
+            _log.warning("%s: %r is not a host, pattern or network; it is ignored", VARIABLE, entry)
         else:
             entries.append((fits, bare is entry))
     return entries
@@ -294,7 +294,7 @@ def _without(value: Any) -> Any:
 
 
 def _signed(name: str, pair: Pair) -> bool:
-    """Tell whether a header of this name is a signature of AWS's that covers the baggage."""
+    """Return whether a header of this name is a signature of AWS's that covers the baggage."""
     if name != "authorization":
         return False
     covered = _SIGNED_HEADERS.match(_text(pair[1]))

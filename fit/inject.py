@@ -66,7 +66,7 @@ current: Final = _reader()
 
 
 def armed() -> bool:
-    """Tell whether the current request carries a context: all that is asked in one that does
+    """Return whether the current request carries a context: all that is asked in one that does
     not."""
     held = current()
     if SPAN not in held:
@@ -79,26 +79,26 @@ class Site(NamedTuple):
 
     name: Callable[..., str]
     """(service, *arguments) → the point's name."""
-    strike: Callable[..., Effect | None]
+    effect: Callable[..., Effect | None]
     """(injection, *arguments) → what to do to this call; None for a kind that it cannot have. It
     touches nothing of the host's: in the control arm it only tells whether the fault would fire.
     Only who says ``slow`` is given a :class:`~ldfi.fit.slow.Slow`, in either arm."""
 
 
 class _Firing(NamedTuple):
-    strike: Effect
+    effect: Effect
     span: Span
     ours: bool
 
     def end(self) -> None:
         if self.ours:
-            if self.strike.failure is not None:
+            if self.effect.failure is not None:
                 self.span.set_status(StatusCode.ERROR)
             self.span.end()
 
     def raised(self) -> BaseException | None:
-        failure = self.strike.failure
-        return failure if isinstance(failure, BaseException) and not self.strike.returned else None
+        failure = self.effect.failure
+        return failure if isinstance(failure, BaseException) and not self.effect.returned else None
 
 
 def through(site: Site, span: Span | None, *arguments: Any) -> Any:
@@ -112,7 +112,7 @@ def through(site: Site, span: Span | None, *arguments: Any) -> Any:
         if firing is None:
             return None
         try:
-            hang(firing.strike.seconds)
+            hang(firing.effect.seconds)
         finally:
             firing.end()
         raised = firing.raised()
@@ -121,7 +121,7 @@ def through(site: Site, span: Span | None, *arguments: Any) -> Any:
         return None
     if raised is not None:
         raise raised
-    return firing.strike.failure
+    return firing.effect.failure
 
 
 def through_async(
@@ -143,7 +143,7 @@ def through_async(
 async def _carry_out_async(firing: _Firing) -> Any:
     try:
         try:
-            await hang_async(firing.strike.seconds, firing.span)
+            await hang_async(firing.effect.seconds, firing.span)
         finally:
             firing.end()
         raised = firing.raised()
@@ -152,7 +152,7 @@ async def _carry_out_async(firing: _Firing) -> Any:
         return None
     if raised is not None:
         raise raised
-    return firing.strike.failure
+    return firing.effect.failure
 
 
 def _decide(
@@ -182,19 +182,19 @@ def _decide(
     try:
         seen = witness is not None or found.is_recording()
         hit = _Hit(found, context, injection, name)
-        strike = _fire(site, hit, arguments) if seen else None
-        if strike is not None and strike.slow:
-            slow = Slow(strike.seconds, lambda: _slow(hit), lambda: _end(found, ours))
+        effect = _fire(site, hit, arguments) if seen else None
+        if effect is not None and effect.slow:
+            slow = Slow(effect.seconds, lambda: _slow(hit), lambda: _end(found, ours))
             return _Firing(Effect(failure=slow), found, ours=False)
-        if strike is not None:
+        if effect is not None:
             _tell(hit)
     except BaseException:
         _end(found, ours)
         raise
-    if strike is None:
+    if effect is None:
         _end(found, ours)
         return None
-    return _Firing(strike, found, ours)
+    return _Firing(effect, found, ours)
 
 
 def _end(span: Span, ours: bool) -> None:
@@ -213,31 +213,31 @@ class _Hit(NamedTuple):
 
 def _fire(site: Site, hit: _Hit, arguments: tuple[Any, ...]) -> Effect | None:
     """Write what happens, or would happen, on the span; None where nothing does."""
-    strike: Effect | None = None
+    effect: Effect | None = None
     injection = hit.injection
     if injection.kind not in KINDS:
-        strike = site.strike(injection, *arguments) if native(injection.kind, hit.name) else None
-        if strike is None:
+        effect = site.effect(injection, *arguments) if native(injection.kind, hit.name) else None
+        if effect is None:
             return None  # nothing is claimed, in neither arm
-        if strike.slow:
-            return strike  # nor is it yet
-    if not _strikes(hit):
+        if effect.slow:
+            return effect  # nor is it yet
+    if not _fires(hit):
         return None
-    strike = strike or site.strike(injection, *arguments)
+    effect = effect or site.effect(injection, *arguments)
     _prove(hit)
-    return strike
+    return effect
 
 
 def _slow(hit: _Hit) -> bool:
     """Do that for a call whose body comes slowly, when its headers have come."""
-    if not _strikes(hit):
+    if not _fires(hit):
         return False
     _prove(hit)
     _tell(hit)
     return True
 
 
-def _strikes(hit: _Hit) -> bool:
+def _fires(hit: _Hit) -> bool:
     """Count the call, and tell whether anything happens; where nothing does, write what would."""
     span, injection = hit.span, hit.injection
     span.set_attribute(attributes.POINT, hit.name)

@@ -312,7 +312,7 @@ def _events(stream: HTTPResponse) -> Iterator[bytes]:
 
 
 def _older(version: str, than: str) -> bool:
-    """Tell whether a version came before another one of the same start of the service."""
+    """Return whether a version came before another one of the same start of the service."""
     (epoch, _, number), (known, _, newest) = version.rpartition("-"), than.rpartition("-")
     numbers = number.isdecimal() and newest.isdecimal()
     return epoch == known and numbers and int(number) < int(newest)

@@ -63,7 +63,7 @@ def bare(library: str, calls: int) -> None:
 
 
 def report(service: str) -> InjectorReport:
-    """Say what can be reached here, and of which libraries; which cannot
+    """Return what can be reached here, and of which libraries; which cannot
     (``CALLER>unknown:LIBRARY|none``: no kind is possible there); and by which of them calls ran in
     no trace (``CALLER>bare:LIBRARY:N|none``: N or more)."""
     named = [str(Point(service, kind, "*")) for kind in _readable(_kinds)]

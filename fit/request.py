@@ -33,7 +33,7 @@ def serving() -> Any:
 
 
 def over(call: Span) -> bool:
-    """Tell whether the request that a call belongs to has ended; False where nobody knows."""
+    """Return whether the request that a call belongs to has ended; False where nobody knows."""
     request = _request.get()
     if request is None or getattr(request, "end_time", None) is None:
         return False

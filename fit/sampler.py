@@ -97,7 +97,7 @@ def from_argument(argument: str | None) -> SdkSampler:
 
 
 def _marks(parent_context: Context | None) -> dict[str, str] | None:
-    """Say what the first span of a request under experiment shall carry; None for any other
+    """Return what the first span of a request under experiment shall carry; None for any other
     request. One that goes on when its context has run out is still under experiment."""
     active = runtime.active()
     value = baggage.get_baggage(ENTRY, parent_context) if active else None
@@ -111,7 +111,7 @@ def _marks(parent_context: Context | None) -> dict[str, str] | None:
 
 
 def _at_the_edge(parent_context: Context | None) -> dict[str, Any]:
-    """Say what a request shall carry that has just come in at the edge."""
+    """Return what a request shall carry that has just come in at the edge."""
     if runtime.active() is None:
         return {}
     parent = trace.get_current_span(parent_context).get_span_context()

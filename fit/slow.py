@@ -76,7 +76,8 @@ class Slow:
     """What is to happen to a call once its answer's headers have come."""
 
     def __init__(self, seconds: float, write: Callable[[], bool], end: Callable[[], None]) -> None:
-        """``write`` writes the proof, and tells whether the fault strikes; ``end`` comes last."""
+        """``write`` writes the proof, and tells whether the fault takes effect; ``end`` comes
+        last."""
         self._seconds = seconds
         self._write = write
         self._end = end

@@ -65,7 +65,7 @@ class WSGIEdgeMiddleware:
             environ.pop(_BAGGAGE, None)
 
     def _may_read(self, environ: Environ, device: str) -> bool:
-        """Tell whether the body may say of which class a request is, and may be read."""
+        """Return whether the body may say of which class a request is, and may be read."""
         if environ["REQUEST_METHOD"] in ("GET", "HEAD") or not allowed():
             return False
         headers = {

@@ -175,12 +175,12 @@ class Assembler:
         return len(self._by_age)
 
     def __contains__(self, trace_id: str) -> bool:
-        """Tell whether a trace is open."""
+        """Return whether a trace is open."""
         return trace_id in self._by_age
 
     @property
     def oldest(self) -> float | None:
-        """When the oldest open trace got its first span; None where nothing is open."""
+        """Return when the oldest open trace got its first span; None where nothing is open."""
         return next(iter(self._by_age.values())).first if self._by_age else None
 
     def add(self, spans: Iterable[Span], now: float) -> list[Span]:
@@ -270,7 +270,7 @@ class Assembler:
         return self._take(dict.fromkeys(self._by_age, ""))
 
     def _judged(self, trace_id: str, trace: _Open, due: Container[str], now: float) -> str | None:
-        """Tell what a quiet trace misses: nothing where it is whole; None where it shall wait."""
+        """Return what a quiet trace misses: nothing where it is whole; None where it shall wait."""
         if not self._joins(trace_id, trace, due, now):
             return None
         plain = self._plain(trace_id, trace)
@@ -299,7 +299,7 @@ class Assembler:
         return trace.recognised()
 
     def _missing(self, trace_id: str, trace: _Open) -> str:
-        """Tell what a trace misses that is too old to wait any longer."""
+        """Return what a trace misses that is too old to wait any longer."""
         if self._expected is None:
             return ""
         parts, hole = self._hole(trace_id, trace, self._expected)
@@ -350,7 +350,7 @@ class Assembler:
             self._late.append((trace_id, Late(self._gone[trace_id].request, span)))
 
     def _joins(self, trace_id: str, trace: _Open, due: Container[str], now: float) -> bool:
-        """Tell whether all has come that follows a trace, and all that it follows is handed over
+        """Return whether all has come that follows a trace, and all that it follows is handed over
         or follows it in turn."""
         followers = self._follows.followers(trace_id)
         if followers:
@@ -428,7 +428,7 @@ class Assembler:
 
 
 def concerns(trace: Trace, late: Sequence[Span]) -> bool:
-    """Tell whether what has come late may change what a trace says: not what was begun when the
+    """Return whether what has come late may change what a trace says: not what was begun when the
     request was over, and nobody waited for."""
     request = _request(trace.spans)
     if request is None:
@@ -438,19 +438,19 @@ def concerns(trace: Trace, late: Sequence[Span]) -> bool:
 
 
 def reopens(trace: Trace, late: Sequence[Span]) -> bool:
-    """Tell whether to give back a trace for what has come late: it passed as whole, and that may
+    """Return whether to give back a trace for what has come late: it passed as whole, and that may
     change what it says."""
     return not trace.missing and concerns(trace, late)
 
 
 def _tells(plain: Plain) -> bool:
-    """Tell whether a plain tree is a request as the edge saw it, of which nothing but answers can
+    """Return whether a plain tree is a request as the edge saw it, of which nothing but answers can
     be missing."""
     return plain.outermost and plain.root.kind == "server" and not plain.announces
 
 
 def _judged_plain(trace: _Open, expected: Expectations, *, waited: bool) -> str | None:
-    """Tell what such a trace misses; None where it shall wait."""
+    """Return what such a trace misses; None where it shall wait."""
     said = usual(trace.parts)
     hole = expected.plain_hole(said)
     if hole is not None and not waited:
@@ -473,7 +473,7 @@ def _announced(hole: Hole | None) -> str:
 
 
 def _finished(spans: Iterable[Span], request: Span | None) -> bool:
-    """Tell whether nothing is still going on, as far as the spans themselves can tell.
+    """Return whether nothing is still going on, as far as the spans themselves can tell.
 
     A call whose parent is missing was made by a process that has not yet exported that parent.
     Only what a process serves may have a parent that nobody ever exports. What goes on when the

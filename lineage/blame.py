@@ -19,7 +19,7 @@ mail that goes wrong because there was no payment, or what a ``finally`` does. I
    injected failures none causes another: there it is the last, for its caller made no call after
    it.
 
-Blame proposes; only an experiment convicts.
+Blame proposes; only an experiment confirms.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class FailureRecord:
     """Good requests that were seen."""
 
     def harmless(self, call: Call) -> bool:
-        """Tell whether this failure was seen in good requests as often as alone in failed ones."""
+        """Return whether this failure was seen in good requests as often as alone in failed
+        ones."""
         survived = self.survived.get(f"{call.failure}@{call.point}", 0)
         return survived > 0 and survived >= self.fatal.get(call.point, 0)
 
@@ -160,7 +161,7 @@ class _Search:
         return [call for call in left if call.point not in self.place] or left
 
     def _went_on(self, failed: Call, siblings: Iterable[Call]) -> bool:
-        """Tell whether its caller made another call after a failure, none that stands in, with
+        """Return whether its caller made another call after a failure, none that stands in, with
         success."""
         return any(
             call.start >= failed.end
@@ -172,7 +173,7 @@ class _Search:
 
 
 def _again(failed: Call, siblings: Iterable[Call]) -> bool:
-    """Tell whether a failed call was made again with success."""
+    """Return whether a failed call was made again with success."""
     return any(
         call.point == failed.point and not call.failed and call.start >= failed.end
         for call in siblings
@@ -180,7 +181,7 @@ def _again(failed: Call, siblings: Iterable[Call]) -> bool:
 
 
 def _fired(call: Call) -> bool:
-    """Tell whether something that was injected into a failed call, or below, made it fail."""
+    """Return whether something that was injected into a failed call, or below, made it fail."""
     pending = [call]
     for each in pending:  # grows while we walk
         if each.fired:

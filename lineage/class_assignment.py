@@ -25,7 +25,7 @@ class ClassAssignment:
         self._called: dict[tuple[str, str, str], set[tuple[str | None, ...]]] = {}
 
     def features(self, service: str, features: Features) -> Features:
-        """Give the features of a request as they are where it enters: the same object, where
+        """Return the features of a request as they are where it enters: the same object, where
         nothing has to be changed."""
         path = features.get("path")
         if path is None:
@@ -61,7 +61,7 @@ class ClassAssignment:
             self._told(service, features)
 
     def _told(self, service: str, features: Features) -> bool:
-        """Tell whether a call's name has a place of its own; give it one, while there is room."""
+        """Return whether a call's name has a place of its own; give it one, while there is room."""
         called = tuple(map(features.get, CALLED))
         if not any(called):
             return True

@@ -68,12 +68,12 @@ class RequestClass:
 
     @property
     def traces(self) -> int:
-        """How many requests were seen."""
+        """Return how many requests were seen."""
         return sum(shape.count for shape in self.shapes)
 
     @property
     def last_seen(self) -> int:
-        """When the latest of them began: nanoseconds since the epoch."""
+        """Return when the latest of them began: nanoseconds since the epoch."""
         return max(shape.last for shape in self.shapes)
 
 
@@ -88,7 +88,7 @@ _WHERE = ("operation", "method", "path", *CALLED)
 
 
 def entry_of(service: str, features: Features) -> Entry:
-    """Say where a request enters, by what the edge knows of it."""
+    """Return where a request enters, by what the edge knows of it."""
     get = features.get
     path = get("route") or get("path")
     return (service, get("operation"), get("method"), path, *map(get, CALLED))
@@ -96,19 +96,19 @@ def entry_of(service: str, features: Features) -> Entry:
 
 @lru_cache(maxsize=4096)
 def features_of(predicate: Predicate) -> Features:
-    """Give what a predicate asks for by its value: enough to tell where its requests enter."""
+    """Return what a predicate asks for by its value: enough to tell where its requests enter."""
     exact = {c.feature: c.value for c in predicate.conditions if c.value and not c.negated}
     return {**exact, "path": exact["route"]} if "route" in exact else exact
 
 
 def entry_features(where: Entry) -> dict[str, str]:
-    """Give the features by which requests enter there."""
+    """Return the features by which requests enter there."""
     return {name: value for name, value in zip(_WHERE, where[1:], strict=True) if value}
 
 
 def left_out(one: Predicate, other: Predicate) -> Condition | None:
-    """Say what an edge must leave out of one class since it is another one's; None where the first
-    takes in nothing of the other.
+    """Return what an edge must leave out of one class since it is another one's; None where the
+    first takes in nothing of the other.
 
     A template takes in paths that have a class of their own, an address the calls that have one.
     """
@@ -229,7 +229,7 @@ def why_unfit(
     supports: Mapping[frozenset[str], int],
     wanted: float = CONSISTENT,
 ) -> str:
-    """Say why a class must not be explored; empty where it may.
+    """Return why a class must not be explored; empty where it may.
 
     ``wanted``: the consistency with which it may, even if parts of it contradict each other.
     """

@@ -60,7 +60,7 @@ class _Group:
 
 
 @dataclass(slots=True)
-class Lessons:
+class GoodRuns:
     """The good runs of one class, collected. Only shapes are kept, never runs."""
 
     _groups: dict[Key, _Group] = field(default_factory=dict)

@@ -182,12 +182,12 @@ def timed_out(tree: Tree) -> frozenset[str]:
 
 
 def callees(tree: Tree) -> dict[str, str]:
-    """Tell for each point what it reaches, where that is known: a service, a database, a host."""
+    """Return for each point what it reaches, where that is known: a service, a database, a host."""
     return {c.point: c.callee for c in sorted(everything(tree), key=_name) if c.callee}
 
 
 def libraries(tree: Tree) -> dict[str, frozenset[str]]:
-    """Tell for each point by which client libraries it was called; among them an empty name where
+    """Return for each point by which client libraries it was called; among them an empty name where
     a call does not say."""
     found: dict[str, set[str]] = {}
     for call in everything(tree):

@@ -104,7 +104,7 @@ class Expectations:
         return len(self._entries) + len(self._answers)
 
     def enters(self, what: Operation) -> bool:
-        """Tell whether a span without a known parent may be taken for a request at the edge."""
+        """Return whether a span without a known parent may be taken for a request at the edge."""
         if not what.serves:
             return False
         alone, under = self._entries.get((what.service, what.route))
@@ -113,7 +113,7 @@ class Expectations:
         return alone >= KNOWN and alone > under
 
     def unsure(self, parts: Parts) -> bool:
-        """Tell whether too little is known yet to say if a trace without a root is a request as
+        """Return whether too little is known yet to say if a trace without a root is a request as
         the edge saw it: others like it may show that soon."""
         if parts.rooted or len(parts.loose) != 1 or not parts.loose[0][5].serves:
             return False
@@ -124,7 +124,7 @@ class Expectations:
         return alone < KNOWN and not under
 
     def answered(self, what: Operation) -> bool | None:
-        """Tell whether a call like this one is usually answered with a span; None: who knows."""
+        """Return whether a call like this one is usually answered with a span; None: who knows."""
         yes, no = self._answers.get((what.point or "", what.failed))
         if yes + no < KNOWN:
             return None if _remote(what.point or "") else yes > 0
@@ -285,7 +285,7 @@ def _hanging(parts: Parts, request: Span | None, apart: frozenset[str]) -> Hole 
 
 
 def _lost(hanging: Iterable[Span], request: Span | None) -> bool:
-    """Tell whether what is missing around a fault that fired, or would have, never comes: it was
+    """Return whether what is missing around a fault that fired, or would have, never comes: it was
     over when the request was, and is of the process that told of the fault. A call that fails may
     be left without a span of its own, as Celery leaves a task that it cannot publish."""
     marked = [span for span in hanging if span[5].fired or span[5].would_fire]

@@ -31,7 +31,7 @@ _SERVICES: Final = (
 
 
 def exports(features: Features) -> bool:
-    """Tell whether a request with these features hands telemetry on."""
+    """Return whether a request with these features hands telemetry on."""
     if features.get("method") != "POST":
         return False
     path = features.get("route") or features.get("path", "")

@@ -70,19 +70,19 @@ def _died(left: Span, mark: Mark, by_id: Mapping[str, Span]) -> bool:
 
 
 def _said_later(span: Span, left: Span) -> bool:
-    """Say whether the service told, by a span, of anything that ended after the mark."""
+    """Return whether the service told, by a span, of anything that ended after the mark."""
     return span.operation.service == left.operation.service and span.end >= left.start
 
 
 def _by_proxy(span: Span, left: Span, mark: Mark) -> bool:
-    """Say whether a proxy proves by this span what its mark has announced: both are below the
+    """Return whether a proxy proves by this span what its mark has announced: both are below the
     call."""
     return span.parent_id == left.parent_id and span.operation.point == mark.point
 
 
 def _unanswered(call: Span | None) -> bool:
-    """Say whether a call ended without an answer, and not since its caller waited no longer. Nobody
-    knows it of one that is not there, and of a message, which nobody answers."""
+    """Return whether a call ended without an answer, and not since its caller waited no longer.
+    Nobody knows it of one that is not there, and of a message, which nobody answers."""
     if call is None or call.operation.kind == "producer":
         return True
     what = call.operation

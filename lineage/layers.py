@@ -64,7 +64,7 @@ def transports(outer: Operation, inner: Sequence[_Inner]) -> list[_Inner]:
 
 
 def _one_host(outer: Point, inner: Point) -> bool:
-    """Tell whether two calls may go to one host; systems are named without any."""
+    """Return whether two calls may go to one host; systems are named without any."""
     if outer.kind in {"db", "message", "faas"}:
         return True
     return not outer.peer or not inner.peer or _host(outer) == _host(inner)

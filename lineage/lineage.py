@@ -85,24 +85,24 @@ class Lineage:
 
     @property
     def again(self) -> bool:
-        """Whether it is not the first request of its device under its experiment. An edge that
-        does not say so may not know."""
+        """Return whether it is not the first request of its device under its experiment. An edge
+        that does not say so may not know."""
         return any(span.operation.again for span in self.trace.spans)
 
     @property
     def expired(self) -> bool:
-        """Whether a call of it was let through because its failure context had run out."""
+        """Return whether a call of it was let through because its failure context had run out."""
         return any(span.operation.expired for span in self.trace.spans)
 
     @property
     def is_report(self) -> bool:
-        """Whether it is no request at all, but what an injector says that it can reach, or
+        """Return whether it is no request at all, but what an injector says that it can reach, or
         telemetry that is exported."""
         return (bool(self.reach) and self.spans == 1) or exports(self.features)
 
     @property
     def lost(self) -> frozenset[str]:
-        """What was survived, as ``kind@point``. A retry that succeeded lost nothing."""
+        """Return the failures that were survived (``kind@point``), less those a retry mended."""
         return frozenset(f for f in self.survived if f.partition("@")[2] not in self.support)
 
     @property
@@ -128,7 +128,7 @@ def way_of(known: Lineage) -> Way:
 
 
 def unusable(trace: Trace, run: Lineage | None) -> str:
-    """Tell why a trace is no evidence: what it misses; empty where it may be used."""
+    """Return why a trace is no evidence: what it misses; empty where it may be used."""
     missing = "root" if run is None else trace.missing or ("parent" if run.orphans else "")
     return _UNUSABLE.get(missing, "")
 

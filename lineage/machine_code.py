@@ -33,5 +33,5 @@ def extension() -> Any:
 
 
 def way() -> Way:
-    """Tell by whom OTLP is decoded in this process."""
+    """Return by whom OTLP is decoded in this process."""
     return "python" if extension() is None else "native"

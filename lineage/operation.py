@@ -65,40 +65,41 @@ class Operation:
 
     @property
     def edge(self) -> bool:
-        """Whether this is a request as it came in at the edge: ``fit`` says so there."""
+        """Return whether this is a request as it came in at the edge: ``fit`` says so there."""
         return any(name == "edge" for name, _ in self.fields)
 
     @property
     def again(self) -> bool:
-        """Whether it is not the first request of its device under its experiment, as the edge
-        says."""
+        """Return whether it is not the first request of its device under its experiment, as the
+        edge says."""
         return any(name == "again" for name, _ in self.fields)
 
     @property
     def expired(self) -> bool:
-        """Whether a fault was meant for this call, and its failure context had run out."""
+        """Return whether a fault was meant for this call, and its failure context had run out."""
         return any(name == "expired" for name, _ in self.fields)
 
     @property
     def reach(self) -> str:
-        """What an injector says that it can reach, if one does (:mod:`ldfi.fit.protocol.reach`)."""
+        """Return the points that an injector reports it can reach
+        (:mod:`ldfi.fit.protocol.reach`)."""
         return next((value for name, value in self.fields if name == "reach"), "")
 
     @property
     def library(self) -> str:
-        """Which client library made it (:func:`ldfi.lineage.libraries.library_of`); empty where
-        its scope does not say."""
+        """Return which client library made it (:func:`ldfi.lineage.libraries.library_of`); empty
+        where its scope does not say."""
         return next((value for name, value in self.fields if name == "library"), "")
 
     @property
     def mark(self) -> str:
-        """What is about to fire in this process, or would (:mod:`ldfi.fit.protocol.mark`); empty on
-        every span but those that say just that."""
+        """Return the mark of a fault about to fire in this process (:mod:`ldfi.fit.protocol.mark`);
+        empty on every span but those that say just that."""
         return next((value for name, value in self.fields if name == "mark"), "")
 
     @property
     def code(self) -> str:
-        """Where in the code it is made: ``src/play.py:41 (start)``, as far as the span says
+        """Return where in the code it is made: ``src/play.py:41 (start)``, as far as the span says
         (https://opentelemetry.io/docs/specs/semconv/code/)."""
         known = dict(self.fields)
         place = ":".join(known[each] for each in ("code_file", "code_line") if each in known)
@@ -108,23 +109,24 @@ class Operation:
 
     @property
     def failure(self) -> str:
-        """How it failed, if it did (:func:`ldfi.lineage.outcome.kind`)."""
+        """Return how it failed, if it did (:func:`ldfi.lineage.outcome.kind`)."""
         return outcome.kind(dict(self.fields))
 
     @property
     def doubtful(self) -> bool:
-        """Whether it did not fail, as far as is known, and something on it speaks for a failure."""
+        """Return whether it did not fail, as far as is known, and something on it speaks for a
+        failure."""
         return self.failed is not True and outcome.doubtful(dict(self.fields))
 
     @property
     def may_have_thrown(self) -> bool:
-        """Whether an exception that is recorded as an event tells how it ended: only of a call,
-        or what may be one, that says it no other way. Who serves may have handled it."""
+        """Return whether an exception that is recorded as an event tells how it ended: only of a
+        call, or what may be one, that says it no other way. Who serves may have handled it."""
         return self.failed is None and (self.point is not None or not self.kind)
 
     @property
     def serves(self) -> bool:
-        """Whether this is the callee's side of a call."""
+        """Return whether this is the callee's side of a call."""
         return self.kind in SERVING
 
 
@@ -170,7 +172,7 @@ def operation(
 
 @lru_cache(maxsize=CACHE)
 def calls_inside(what: Operation) -> int:
-    """Tell how many calls a span says that were made right inside it; 0 where it says nothing."""
+    """Return how many calls a span says that were made right inside it; 0 where it says nothing."""
     said = next((value for name, value in what.fields if name == "calls"), "")
     return int(said) if said.isdecimal() else 0
 
@@ -227,7 +229,7 @@ _NAMED: Final = re.compile(r"(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) (/\S*)", r
 
 
 def _routed(path: str, route: str) -> str:
-    """Give the template that the service itself has for a path; the path, where it fits none.
+    """Return the template that the service itself has for a path; the path, where it fits none.
 
     An application that is mounted in another one knows the end of it only.
     """
@@ -241,7 +243,7 @@ def _routed(path: str, route: str) -> str:
 
 
 def _of_the_client(known: dict[str, str]) -> Features:
-    """Say who asks: the kind of device, and what was chosen of headers, cookies and baggage."""
+    """Return who asks: the kind of device, and what was chosen of headers, cookies and baggage."""
     features = {"device": known["device"]} if "device" in known else {}
     given = [(f, v) for f, v in known.items() if f.partition(".")[0] in CHOSEN_KINDS and "." in f]
     features.update((feature, value[:MAX_VALUE_LENGTH]) for feature, value in given)

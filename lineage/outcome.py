@@ -92,7 +92,7 @@ _NOBODY_THERE = frozenset(
 
 
 def failed(status: int, fields: Mapping[str, str], exception: bool) -> bool | None:
-    """Tell whether a span failed; None where it says nothing about it.
+    """Return whether a span failed; None where it says nothing about it.
 
     ``status`` is OpenTelemetry's (0 unset, 1 ok, 2 error); ``exception`` tells of an exception
     recorded as an event.
@@ -111,7 +111,7 @@ def failed(status: int, fields: Mapping[str, str], exception: bool) -> bool | No
 
 
 def doubtful(fields: Mapping[str, str]) -> bool:
-    """Tell whether something speaks for a failure of a span that is not held to have failed."""
+    """Return whether something speaks for a failure of a span that is not held to have failed."""
     said = fields.get("said", "").upper() == "ERROR" or _by_code(fields) is True
     typed = not {fields.get("error_type", ""), fields.get("thrown", "")} <= _NO_ERROR
     weak = fields.get("canceled") == "true" or _database(fields.get("db_status", "")) is False
@@ -119,7 +119,7 @@ def doubtful(fields: Mapping[str, str]) -> bool:
 
 
 def kind(fields: Mapping[str, str]) -> str:
-    """Tell how a call failed that did fail: which kind of fault its caller could take it for.
+    """Return how a call failed that did fail: which kind of fault its caller could take it for.
 
     Over HTTP a dependency that is gone is ``refused``, or ``status:503`` where a proxy answers for
     it. Elsewhere that is an ``error``, which nature shows as gRPC's UNAVAILABLE and as the
@@ -150,13 +150,13 @@ def kind(fields: Mapping[str, str]) -> str:
 
 
 def answered(kind: str) -> bool:
-    """Tell whether a failure of this kind is an answer of somebody who tried and failed."""
+    """Return whether a failure of this kind is an answer of somebody who tried and failed."""
     tried = kind.startswith(("status:", "grpc:")) and not kind.startswith("status:4")
     return tried and kind.lower() not in _NOBODY_THERE
 
 
 def unasked(kind: str) -> bool:
-    """Tell whether a call that was made to fail so never came to its callee, which might have
+    """Return whether a call that was made to fail so never came to its callee, which might have
     answered otherwise."""
     if kind.startswith("status:4"):
         return kind not in _NOBODY_THERE
@@ -189,7 +189,7 @@ _CENSUS_WELL: Final = _GRPC_ANSWERS | {"CANCELLED"}
 
 
 def _by_code(fields: Mapping[str, str]) -> bool | None:
-    """Tell whether a call failed by the codes that it says; None for no code."""
+    """Return whether a call failed by the codes that it says; None for no code."""
     rpc = _grpc(fields)
     if rpc:
         return rpc not in _GRPC_ANSWERS
@@ -229,7 +229,7 @@ def _http(fields: Mapping[str, str]) -> int:
 
 
 def _database(code: str) -> bool | None:
-    """Tell whether the code of a database says that it could not do its work, True, or anything
+    """Return whether the code of a database says that it could not do its work, True, or anything
     else that is no success, False."""
     if not code.strip("0") or code.lower() == "ok":
         return None
@@ -241,7 +241,7 @@ def _database(code: str) -> bool | None:
 
 
 def _marked(fields: Mapping[str, str]) -> bool:
-    """Tell whether something else than a code or a status marks a failure."""
+    """Return whether something else than a code or a status marks a failure."""
     types = {fields.get("error_type", ""), fields.get("thrown", "")} - _NO_ERROR
     return (
         any(fields.get(flag) == "true" for flag in ("error", "fault", "throttle"))

@@ -31,7 +31,7 @@ class Outline:
 
     @property
     def ending(self) -> str:
-        """How it ended, in words."""
+        """Return how it ended, in words."""
         ended = "failed" if self.failed else "ok"
         if not self.fired:
             return ended
@@ -78,7 +78,7 @@ class Row:
 
     @property
     def differs(self) -> bool:
-        """Whether something else happened."""
+        """Return whether something else happened."""
         return self.left != self.right
 
 

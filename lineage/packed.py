@@ -30,9 +30,9 @@ def spans_of(rows: Iterable[Any]) -> list[Span]:
 
 
 def traits(what: Operation) -> int:
-    """Tell what the extension asks of an operation, as bits: it serves, a request may enter at it,
-    somebody has to look at its trace (it may be detached, a fault of ours was carried out in it, or
-    is about to be), it is a call of a point that may be answered, it announces calls."""
+    """Return what the extension asks of an operation, as bits: it serves, a request may enter at
+    it, somebody has to look at its trace (it may be detached, a fault of ours was carried out in
+    it, or is about to be), it is a call of a point that may be answered, it announces calls."""
     said = (
         what.serves,
         what.kind == "server",

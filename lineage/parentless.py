@@ -88,7 +88,8 @@ def _says_outermost(span: Span) -> bool:
 
 
 def _is_within(i: int, roots: Iterable[int], spans: Sequence[Span], skew: int) -> bool:
-    """Tell whether a request lies within another one, or within what is outermost of the trace."""
+    """Return whether a request lies within another one, or within what is outermost of the
+    trace."""
     span = spans[i]
     others = (spans[other] for other in roots if other != i)
     return any(
@@ -137,8 +138,8 @@ def _length(span: Span) -> int:
 
 
 def _same_method(asked: Operation, served: Operation) -> bool:
-    """Tell whether a call asks for what was served: the method and the path, wildcards and all, or
-    else the last word of their names."""
+    """Return whether a call asks for what was served: the method and the path, wildcards and all,
+    or else the last word of their names."""
     point, got = Point.parse(asked.point or ""), served.features
     wants = asked.features
     if point.kind == "http":

@@ -71,7 +71,7 @@ def contradiction(supports: Mapping[frozenset[str], int]) -> tuple[ClassPart, ..
 
 
 def _exclude(one: ClassPart, other: ClassPart, supports: Mapping[frozenset[str], int]) -> bool:
-    """Tell whether hardly any request has both of two parts, and that is no chance."""
+    """Return whether hardly any request has both of two parts, and that is no chance."""
     by_chance = one.share * other.share * sum(supports.values())
     return by_chance >= TELLS and _having(supports, one.points | other.points) <= APART * by_chance
 

@@ -85,7 +85,7 @@ class Shelf:
 
 
 def _anything_late(spans: Sequence[Span], index: Mapping[str | None, int]) -> bool:
-    """Tell whether something in a plain tree may have begun late
+    """Return whether something in a plain tree may have begun late
     (:func:`ldfi.lineage.waiting.is_late`). Parents come before their children."""
     over = [_NEVER] * len(spans)
     for i, span in enumerate(spans):

@@ -42,22 +42,23 @@ class Shape:
 
     @property
     def features(self) -> Features:
-        """What an edge knew of these requests."""
+        """Return the features that an edge knew of these requests."""
         return self.lineage.features
 
     @property
     def disturbed(self) -> bool:
-        """Whether something was injected into these requests, as far as anybody says."""
+        """Return whether something was injected into these requests, as far as anybody says."""
         return bool(self.lineage.fired or self.told)
 
     @property
     def unperturbed(self) -> bool:
-        """Whether nothing was lost in these requests and nothing injected."""
+        """Return whether nothing was lost in these requests and nothing injected."""
         return not self.disturbed and self.lineage.failed <= self.lineage.support
 
     @property
     def teaches(self) -> bool:
-        """Whether these requests show what a class relies on: good ones, with nothing lost."""
+        """Return whether these requests show what a class relies on: good ones, with nothing
+        lost."""
         return self.outcome == "good" and self.unperturbed
 
 

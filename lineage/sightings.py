@@ -156,8 +156,8 @@ class _Tally:
 
     @property
     def _even(self) -> bool:
-        """Whether nearly all of them are in classes that have just as many in each request, and
-        each is within one request alone."""
+        """Return whether nearly all of them are in classes that have just as many in each request,
+        and each is within one request alone."""
         made = {name: self.calls(name) for name in self.within}
         even = sum(calls for name, calls in made.items() if _is_even(self.within[name]))
         alone = sum(made.values()) == self.inside >= MOSTLY * self.events
@@ -225,7 +225,7 @@ class Sightings:
         self._weighed: tuple[int, _Counts] = (-1, _Counts())
 
     def take(self, lineage: Lineage, *, reported: bool = False) -> None:
-        """Take a trace that is whole. ``reported``: a device has told of it."""
+        """Add a whole trace. ``reported``: a device has reported it."""
         self._changed += 1
         start, end = lineage.start, lineage.start + round(lineage.duration * 1e9)
         self.serving.update(lineage.callees.values())
@@ -256,19 +256,19 @@ class Sightings:
             self._events.popitem(last=False)
 
     def reported(self, trace_id: str) -> None:
-        """Take in that a device has told of a trace: it came from outside."""
+        """Note that a device has reported a trace: its request came from outside."""
         if self._roots.pop(trace_id, None) is not None:
             self._changed += 1
 
     def take_hole(self, features: Features, service: str) -> None:
-        """Count a trace of which less came than it announced."""
+        """Count a trace that lacks announced spans."""
         name = self._class_of(features, service)
         if name is not None:
             self._changed += 1
             self._settled.holes[name] += 1
 
     def figures(self, said: Mapping[str, bool] | None = None) -> Figures:
-        """Say what is missing, as far as is known now. ``said``: by point, whether a person has
+        """Return what is missing, as far as is known now. ``said``: by point, whether a person has
         said that such calls are of the requests that they run within, or of none."""
         if self._weighed[0] != self._changed:
             counts = _Counts()
@@ -300,7 +300,7 @@ class Sightings:
             del self._roots[trace_id]
 
     def _counted(self, until: int = 1 << 64) -> _Counts:
-        """Count what began until then (nanoseconds)."""
+        """Return the counts of what began until then (nanoseconds)."""
         counts, names = _Counts(), dict[int, str | None]()
         ways = Counter(id(each.way) for each in self._requests if each.start <= until)
         for way in {id(each.way): each.way for each in self._requests}.values():
@@ -329,8 +329,8 @@ class Figures:
     _said: Mapping[str, bool]
 
     def of(self, name: str, known: frozenset[str] = frozenset()) -> Unseen:
-        """Say what cannot be seen of one class. ``known``: points that its lineage names although
-        they run in traces of their own."""
+        """Return what cannot be seen of one class. ``known``: points that its lineage names
+        although they run in traces of their own."""
         counts = self._counts
         seen = counts.seen.get(name, Counter())
         gaps = [*self._calls(name, seen, known), *self._requests(name)]
@@ -338,8 +338,8 @@ class Figures:
         return Unseen.of(gaps, seen[""] + unseen) if gaps or seen else NOTHING
 
     def theirs(self, name: str) -> frozenset[str]:
-        """List the points that a person has said to be of the requests that they run within, of
-        which this class has some."""
+        """Return the points that a person has assigned to the requests they run within, of which
+        this class has some."""
         return frozenset(
             each.point
             for each, tally in self._counts.tallies.items()
@@ -347,7 +347,7 @@ class Figures:
         )
 
     def proposals(self) -> Iterator[Proposal]:
-        """List all such calls, and what is known of whose they are."""
+        """Return all calls in traces of their own, and what is known of whose they are."""
         for name, tally in sorted(self._counts.tallies.items()):
             yield Proposal(
                 *(*name, tally.events, tally.inside),
@@ -441,7 +441,7 @@ def _way_of(lineage: Lineage) -> _Way:
 
 
 def _at_work(lineage: Lineage, services: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Tell when services were at work in a request, where the trace has its own times."""
+    """Return when services were at work in a request, where the trace has its own times."""
     spans = [span for span in lineage.trace.spans if span.operation.kind == "server"]
     if not any(span.start == lineage.start for span in spans):
         return {}
@@ -454,7 +454,7 @@ def _at_work(lineage: Lineage, services: Iterable[str]) -> dict[str, tuple[int, 
 
 
 def _may_make(way: _Way, name: _Name) -> bool:
-    """Tell whether such requests may make such calls."""
+    """Return whether such requests may make such calls."""
     return (name.service in way.services) if name.why == "loose" else (name.service != way.service)
 
 
@@ -492,8 +492,8 @@ class _Able:
         yield from counts.items()
 
     def holds(self, start: int, end: int) -> bool | None:
-        """Tell whether some request goes on from one time to another; None where nobody knows, for
-        it is before the first or after the last."""
+        """Return whether some request is under way from one time to another; None if unknown,
+        for it is before the first or after the last."""
         if start < self._starts[0] or end > self._latest[-1]:
             return None
         return end <= self._latest[bisect_right(self._starts, start) - 1]
@@ -540,7 +540,7 @@ def _at_least(found: int, tried: int, chance: float) -> float:
 
 
 def _is_even(counts: Counter[int]) -> bool:
-    """Tell whether nearly all requests of a class have as many within, and some."""
+    """Return whether nearly all requests of a class have as many within, and some."""
     usual, times = counts.most_common(1)[0]
     requests = counts.total()
     return usual > 0 and requests >= EVEN and times >= MOSTLY * requests

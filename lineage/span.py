@@ -28,7 +28,7 @@ class Span(NamedTuple):
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """What makes a second delivery a duplicate: the span id, the kind and the service.
+        """Return the key that tells duplicates: span id, kind and service.
 
         The id alone does not: Zipkin's client and server of one call share it, and so do proxies
         between them. Who says no kind may have said *internal* elsewhere.

@@ -121,7 +121,7 @@ def _leaves(tree: Node, conditions: Sequence[Condition]) -> list[Leaf]:
 
 
 def _tells(node: Node, questions: int) -> bool:
-    """Tell whether this question, or one below it, explains more than chance does."""
+    """Return whether this question, or one below it, explains more than chance does."""
     if node.fork is None:
         return False
     no, yes = node.fork.no, node.fork.yes
@@ -132,5 +132,5 @@ def _tells(node: Node, questions: int) -> bool:
 
 
 def _same_answer(node: Node) -> bool:
-    """Tell whether everything below a node leads to the same support."""
+    """Return whether everything below a node leads to the same support."""
     return len({leaf.label for leaf in node.leaves()}) == 1

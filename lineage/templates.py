@@ -10,7 +10,7 @@ behind the same words:
 - a word whose requests keep relying on something of its own is no value: ``/users/me`` stays;
 - where anything is common, every other word is a value of a parameter, and stands as ``*``;
 - where identifiers stand already (``*``), a word that may be one of them and relies on nothing that
-  they do not is one, be there ever so few: of ten capitals drawn by lot some have no digit.
+  they do not is one, be there ever so few: of ten capitals drawn at random some have no digit.
 
 So thirty resources under ``/api`` stay thirty, for each relies on something of its own. Dozens of
 static pages become one template, and nothing is lost by it: they behave alike.
@@ -100,7 +100,7 @@ def _values(words: Mapping[str, Sequence[Row]]) -> frozenset[str]:
 
 
 def _is_beside(word: str, counts: Mapping[str, Counter[frozenset[str]]]) -> bool:
-    """Tell whether a word beside identifiers is one of them."""
+    """Return whether a word beside identifiers is one of them."""
     drawn = _MAY_BE_DRAWN.fullmatch(word) is not None
     return word == "*" or (drawn and counts[word].keys() <= counts["*"].keys())
 
@@ -108,7 +108,7 @@ def _is_beside(word: str, counts: Mapping[str, Counter[frozenset[str]]]) -> bool
 _MAY_BE_DRAWN = re.compile(
     r"(?=.*[A-Z])(?=.*[0-9])[A-Za-z0-9_-]{6,}|[A-Z]{8,}|[a-z]*[0-9][a-z0-9]{5,}"
 )
-"""Words that may have been drawn by lot, and of which no rule is sure."""
+"""Words that may have been drawn at random, and of which no rule is sure."""
 
 
 def _alike(supports: Counter[frozenset[str]], spread: Mapping[frozenset[str], int]) -> bool:
@@ -146,7 +146,7 @@ class _Seen:
         return self.know({*known, *_standing(found)})
 
     def _refuted(self, template: str, found: Mapping[str, str]) -> bool:
-        """Tell whether a word was held for one that is a value, by all that is remembered."""
+        """Return whether a word was held for one that is a value, by all that is remembered."""
         if not any(fits(each, template) for each in self.templates if each != template):
             return False
         mine = [path for path in self.paths if fits(template, path)]
@@ -197,7 +197,7 @@ class Templates:
         return path if seen is None or not seen.templates else seen.template(path)
 
     def learn(self, service: str, method: str, path: str, support: frozenset[str]) -> bool:
-        """Take in a good, unperturbed request; tell whether that has changed templates."""
+        """Learn from a good, unperturbed request; return whether templates have changed."""
         seen = self._seen(_group(service, method, path))
         seen.note(path, support)
         return seen.requests >= seen.due and seen.look()

@@ -194,15 +194,15 @@ def _rank(span: Span) -> tuple[bool, bool, int, str]:
 
 
 def _belongs(span: Span, entry: Span) -> bool:
-    """Tell whether a root that is not the request's own hangs in the air below it; else it is
+    """Return whether a root that is not the request's own hangs in the air below it; else it is
     another request."""
     missing = span.parent_id
     return missing is not None and missing != entry.parent_id
 
 
 def _may_enter(span: Span) -> bool:
-    """Tell whether a span may be where a request enters. A call whose caller has not come yet is a
-    part of something, and so is a message whose sender has not."""
+    """Return whether a span may be where a request enters. A call whose caller has not come yet is
+    a part of something, and so is a message whose sender has not."""
     return span.parent_id is None or span.operation.kind in {"server", ""}
 
 
@@ -245,7 +245,7 @@ def _calls(
 
 
 def _until(answered: int, service: str, calls: list[Call]) -> list[Call]:
-    """Nobody waits for what a consumer does once it has answered."""
+    """Return the calls, those detached that a consumer made after it had answered."""
     return [
         _detached(call) if call.service == service and call.start >= answered else call
         for call in calls
@@ -305,7 +305,7 @@ def _elsewhere(call: Operation, below: list[Span]) -> str:
 
 
 def _code(call: Operation, above: Operation | None) -> str:
-    """Say where a call is made: as its own span says, else the one of the same service around
+    """Return where a call is made: as its own span says, else the one of the same service around
     it. A SERVER span says nothing of who called it."""
     makers = [call] if call.kind not in SERVING else []
     if above is not None and (not makers or above.service == call.service):
@@ -339,7 +339,7 @@ def _failed(call: Operation, answered: Operation | None) -> bool:
 
 
 def _doubtful(call: Span, answer: Span | None) -> bool:
-    """Tell whether a call that did not fail, as far as is known, may have failed all the same.
+    """Return whether a call that did not fail, as far as is known, may have failed all the same.
 
     A callee that is at work for longer than its call lasted was given up, or works on behind its
     answer. No clock is needed to see it.
@@ -358,13 +358,13 @@ WORKED_ON: Final = 1_000_000
 
 
 def _failure(call: Operation, answered: Operation | None) -> str:
-    """Say how a call failed: as its caller says, else as the callee does."""
+    """Return how a call failed: as its caller says, else as the callee does."""
     silent = call.failure == "failed" and answered is not None
     return answered.failure if silent and answered is not None else call.failure
 
 
 def _arrives(what: Operation, above: Operation | None) -> bool:
-    """Tell whether a SERVER or CONSUMER span is the only record of a call."""
+    """Return whether a SERVER or CONSUMER span is the only record of a call."""
     if above is None:
         return False
     if what.kind == "consumer" and above.point is not None:

@@ -14,7 +14,7 @@ from ldfi.lineage.span import Span, Trace
 _ABOVE = "what is to come"
 
 
-def so_far(trace: Trace) -> Trace:
+def partial_trace(trace: Trace) -> Trace:
     """Complete a trace without a root; any other is returned as it is."""
     spans = trace.spans
     there = {span.span_id for span in spans}

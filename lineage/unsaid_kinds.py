@@ -91,7 +91,7 @@ def _requests(spans: Sequence[Span], parents: Sequence[int | None]) -> list[int]
 def _call(
     i: int, children: dict[int, list[int]], spans: Sequence[Span], kinds: Sequence[str]
 ) -> str:
-    """Tell which kind of call a span is; empty for one that is none, or several."""
+    """Return which kind of call a span is; empty for one that is none, or several."""
     below = children[i]
     served = [c for c in below if kinds[c] in SERVING and _elsewhere(spans[c], spans[i])]
     others = [c for c in below if c not in served]

@@ -90,7 +90,7 @@ class Gap:
 
     @property
     def advice(self) -> str:
-        """Say what to change."""
+        """Return what to change."""
         text = _ADVICE[self.why].replace("POINT", f"'{self.point}'")
         return f"in {self.service}: {text}" if self.why == "loose" else text
 
@@ -147,11 +147,11 @@ class Unseen:
         return f"cannot see: {said}{f'; and {more} more' if more > 0 else ''}"
 
     def above(self, bound: float | None) -> bool:
-        """Tell whether more may be missing than somebody asked for; never, where nobody did."""
+        """Return whether more may be missing than somebody asked for; never, where nobody did."""
         return bound is not None and self.at_most > bound
 
     def advice(self) -> Iterator[str]:
-        """Say what to change, the widest gap first."""
+        """Return what to change, the widest gap first."""
         yield from dict.fromkeys(gap.advice for gap in self.gaps)
 
     def to_json(self) -> dict[str, Any]:

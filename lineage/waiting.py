@@ -58,12 +58,12 @@ class Waits:
 
 
 def end_of(span: Span) -> int:
-    """Tell when a span ended; never, where it does not say."""
+    """Return when a span ended; never, where it does not say."""
     return span.end if span.end > span.start else _ALWAYS
 
 
 def outlasts(latest: int, request: Span) -> bool:
-    """Tell whether something that ended then, on some host, ended after a request had."""
+    """Return whether something that ended then, on some host, ended after a request had."""
     return latest > end_of(request) + SKEW
 
 
@@ -96,7 +96,7 @@ def outliving(spans: Sequence[Span], request: Span) -> frozenset[str]:
 
 
 def _goes_on(spans: Sequence[Span]) -> bool:
-    """Tell whether somebody has sent something on, or has given up on something."""
+    """Return whether a span was sent on by someone, or given up on."""
     above = {span.parent_id for span in spans}
     return any(
         span.operation.kind in {"producer", "consumer"}
@@ -116,7 +116,7 @@ def _in_known_services(spans: Sequence[Span], missing: Mapping[str, str]) -> set
 
 
 def _may_have_answered(span: Span, request: Span) -> bool:
-    """Tell whether something that was over in time may have told the request of it."""
+    """Return whether something that was over in time may have told the request of it."""
     what = span.operation
     return what.kind == "consumer" or (what.serves and what.service == request.operation.service)
 
@@ -124,7 +124,7 @@ def _may_have_answered(span: Span, request: Span) -> bool:
 def waits(
     spans: Sequence[Span], parents: Mapping[int, int], request: Span, order: Sequence[int]
 ) -> Waits:
-    """Conclude what of a trace was waited for. ``order``: places, parents before children."""
+    """Return which spans of a trace were waited for. ``order``: places, parents before children."""
     late = begun_late(spans, parents, order)
     apart = {i for i in order if i in parents and spans[i].operation.detached}
     if not apart:
@@ -155,8 +155,8 @@ def waits(
 def begun_late(
     spans: Sequence[Span], parents: Mapping[int, int], order: Iterable[int]
 ) -> frozenset[int]:
-    """List the places of what a service began when its SERVER span around it had ended. ``order``:
-    parents before children."""
+    """Return places of spans that a service began after its SERVER span around them had ended.
+    ``order``: parents before children."""
     around: dict[int, Span] = {}
     late: set[int] = set()
     for i in order:
@@ -175,14 +175,14 @@ def begun_late(
 
 
 def is_late(span: Span, served: Span) -> bool:
-    """Tell whether a service began something when its part of the request had ended."""
+    """Return whether a service began something when its part of the request had ended."""
     what = span.operation
     here = not what.serves and what.service == served.operation.service
     return here and span.start > end_of(served) + TICK
 
 
 def _in_time(span: Span, sent: Span, request: Span) -> bool:
-    """Tell whether a consumer may have been over before the request was."""
+    """Return whether a consumer may have been over before the request was."""
     if span.operation.kind != "consumer" or outlasts(span.end, request):
         return False
     here = sent.operation.service == request.operation.service
@@ -232,13 +232,13 @@ class _Search:
         return [place, *whole[:common]] if waited else []
 
     def mark(self, way: Sequence[int], first: int = 0) -> None:
-        """Note that somebody above waited for what happened along this way, from its ``first``."""
+        """Note that a caller waited for the spans along this way, from its ``first``."""
         for at, place in enumerate(way):
             if at >= first and place in self.apart:
                 self.until[place] = max(self.until.get(place, 0), self._handed_on(way, at))
 
     def _handed_on(self, way: Sequence[int], at: int) -> int:
-        """Tell when the service of a span had handed on what came back along this way."""
+        """Return when the service of a span had handed on what came back along this way."""
         service, last = self.spans[way[at]].operation.service, at
         for lower in range(at - 1, -1, -1):
             within = way[lower]

@@ -52,7 +52,7 @@ class Expected(BaseModel):
 
     @property
     def blind(self) -> bool:
-        """Whether it would take an answer that hurts for a good one."""
+        """Return whether it would take an answer that hurts for a good one."""
         return self.hidden and not (self.body_contains or self.body_matches or self.json_path)
 
     def assertion(self) -> Assertion:

@@ -16,7 +16,7 @@ from ldfi.scenarios.scenario import Scenario
 def lacking(
     scenario: Scenario, target: str, headers: Mapping[str, str], body: bytes | None = None
 ) -> str | None:
-    """Say what a request lacks to be of the class; None where it is, or no edge could tell.
+    """Return what keeps a request out of the class; None if it is in it, or no edge could tell.
 
     ``target``: path and query. The names of ``headers`` are in small letters.
     """

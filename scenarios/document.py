@@ -28,7 +28,7 @@ def load(text: str) -> object:
     except RecursionError as error:
         raise yaml.YAMLError("it is nested too deeply") from error
     except Exception as error:
-        raise yaml.YAMLError(f"it holds what is no value: {error}") from error
+        raise yaml.YAMLError(f"it holds what is not a value: {error}") from error
     return document
 
 

@@ -135,7 +135,7 @@ def redact(request: RawRequest, defining: Mapping[str, str] | None = None) -> Re
     """
     method = request.method.upper()
     if method not in METHODS:
-        raise InvalidScenario(f"{request.method[:20]!r} is no method of HTTP that can be replayed")
+        raise InvalidScenario(f"{request.method[:20]!r} is not an HTTP method that can be replayed")
     body = _json(request.body)
     secrets = frozenset(_secrets(request, body))
     return Redacted(
@@ -148,8 +148,8 @@ def redact(request: RawRequest, defining: Mapping[str, str] | None = None) -> Re
 
 
 def looks_secret(text: str) -> bool:
-    """Tell whether something in a text has the form of a secret or an identifier. It takes as long
-    as the text is."""
+    """Return whether something in a text has the form of a secret or an identifier. It takes as
+    long as the text is."""
     long = (found[0] for found in _LONG.finditer(text))
     return _PATTERNS.search(text) is not None or any(len(_DIGIT.findall(each)) > 2 for each in long)
 
@@ -162,12 +162,12 @@ def code(text: str) -> str:
 
 
 def tells(name: str) -> bool:
-    """Tell whether the name of a header, parameter or field tells of a secret or a person."""
+    """Return whether the name of a header, parameter or field tells of a secret or a person."""
     return _TELLS.search(name) is not None
 
 
 def worded(text: str) -> bool:
-    """Tell whether a text is made of words, and has nothing in it of the form of a secret."""
+    """Return whether a text is made of words, and has nothing in it of the form of a secret."""
     return _made_of_words(text, frozenset())
 
 

@@ -104,7 +104,9 @@ class Assertion:
             try:
                 re.compile(expression or "")
             except re.error as error:
-                raise InvalidReplay(f"{expression!r} is no regular expression: {error}") from error
+                raise InvalidReplay(
+                    f"{expression!r} is not a regular expression: {error}"
+                ) from error
 
     def failure(self, status: int, body: str, seconds: float) -> str | None:
         """Name the failure of an answer that is not good; None for a good one."""
@@ -112,7 +114,7 @@ class Assertion:
         return None if missed is None else missed.code
 
     def missed(self, status: int, body: str, seconds: float) -> Missed | None:
-        """Say what of it an answer does not keep, and why; None for a good one."""
+        """Return what of it an answer does not keep, and why; None for a good one."""
         if status not in self.status:
             return Missed(f"status-{status}", f"status {status}, not {_statuses(self.status)}")
         if self.body_contains is not None and self.body_contains not in body:
@@ -128,14 +130,14 @@ class Assertion:
         return None
 
     def degraded(self, body: str) -> bool:
-        """Say whether something is missing from an answer that is accepted."""
+        """Return whether something is missing from an answer that is accepted."""
         return self.degraded_matches is not None and bool(re.search(self.degraded_matches, body))
 
     def _not_found(self, path: str, body: str) -> str | None:
         try:
             found = _compiled(path).find(json.loads(body)).values()
         except (ValueError, RecursionError):
-            return f"{path}: the body is no JSON, or nested too deep"
+            return f"{path}: the body is not JSON, or nested too deep"
         except JSONPathError as error:
             return f"{path}: {error}"
         if not found:
@@ -311,7 +313,7 @@ def _prepared(target_url: str, exemplar: Exemplar, safe: Collection[str]) -> htt
             f"change something. Declared safe: {', '.join(safe)}"
         )
     if not exemplar.path.startswith("/"):
-        raise InvalidReplay(f"{exemplar.path!r} is no path; it begins with a slash")
+        raise InvalidReplay(f"{exemplar.path!r} is not a path; it begins with a slash")
     try:
         target = httpx.URL(target_url)
         query = quote(exemplar.query, safe=QUERY).encode() or None
@@ -320,12 +322,13 @@ def _prepared(target_url: str, exemplar: Exemplar, safe: Collection[str]) -> htt
     except (httpx.InvalidURL, ValueError) as error:
         raise InvalidReplay(f"{exemplar} cannot be sent to {target_url!r}: {error}") from error
     if url.scheme not in {"http", "https"} or not url.host:
-        raise InvalidReplay(f"{target_url!r} is no target; give a URL of http or https")
+        raise InvalidReplay(f"{target_url!r} is not a target; give a URL of http or https")
     return request
 
 
 def _marked(request: httpx.Request, device: str) -> httpx.Request:
-    """Give the request a trace of its own (W3C Trace Context, sampled) and what marks a replay."""
+    """Return the request a trace of its own (W3C Trace Context, sampled) and what marks a
+    replay."""
     marks = {
         "x-ldfi-replay": "1",
         DEVICE_HEADER: device,
@@ -340,7 +343,7 @@ def _compiled(path: str) -> JSONPathQuery:
         return compile_json_path(path)
     except JSONPathError as error:
         raise InvalidReplay(
-            f"{path!r} is no JSONPath (RFC 9535), such as '$.rows[0].title': {error}"
+            f"{path!r} is not a JSONPath (RFC 9535), such as '$.rows[0].title': {error}"
         ) from error
 
 

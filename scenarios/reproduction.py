@@ -31,7 +31,7 @@ class Attempt:
 
     @property
     def fired(self) -> frozenset[str] | None:
-        """The faults that fired in it; None: nobody knows."""
+        """Return the faults that fired in it; None: unknown."""
         return None if self.lineage is None else fired_in(self.lineage)
 
     def to_json(self) -> dict[str, Any]:
@@ -56,17 +56,17 @@ class Reproduction:
 
     @property
     def treated(self) -> list[Attempt]:
-        """Those with the faults."""
+        """Return the runs with the faults."""
         return [each for each in self.attempts if each.faulty]
 
     @property
     def plain(self) -> list[Attempt]:
-        """Those without."""
+        """Return the runs without the faults."""
         return [each for each in self.attempts if not each.faulty]
 
     @property
     def known(self) -> bool:
-        """Whether the lineage of at least one attempt with the faults is known."""
+        """Return whether the lineage of at least one attempt with the faults is known."""
         return any(each.fired is not None for each in self.treated)
 
     @property
@@ -137,7 +137,7 @@ class Reproduction:
 def telling(rows: Sequence[Row]) -> list[Row]:
     """Keep the rows that differ, and those that they are inside of."""
     kept: list[Row] = []
-    depth = -1  # of the innermost row below that is kept and whose surroundings are wanted
+    depth = -1  # of the innermost row below that is kept and whose class context are wanted
     for row in reversed(rows):
         if row.differs or row.depth < depth:
             kept.append(row)

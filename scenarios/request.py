@@ -58,7 +58,7 @@ def url_of(scenario: Scenario, sending: Sending) -> httpx.URL:
     asked = sending.path or scenario.request.target
     _check_given(scenario, sending)
     if not asked.startswith("/"):
-        raise InvalidScenario(f"{asked!r} is no path; it begins with a slash")
+        raise InvalidScenario(f"{asked!r} is not a path; it begins with a slash")
     try:
         target = httpx.URL(sending.target)
         path, _, query = asked.partition("?")
@@ -66,7 +66,7 @@ def url_of(scenario: Scenario, sending: Sending) -> httpx.URL:
     except (httpx.InvalidURL, ValueError) as error:
         raise InvalidScenario(f"{asked!r} cannot be sent to {sending.target!r}: {error}") from error
     if url.scheme not in {"http", "https"} or not url.host:
-        raise InvalidScenario(f"{sending.target!r} is no target; give a URL of http or https")
+        raise InvalidScenario(f"{sending.target!r} is not a target; give a URL of http or https")
     sent = f"{path}?{url.query.decode()}" if query else path
     missed = lacking(scenario, sent, headers_of(scenario, sending), sending.body)
     if missed is not None:
@@ -111,7 +111,7 @@ def context_of(
         expires,
         scenario.injected(),
         delay_ms=max(1, round(scenario.delay * 1000)),
-        lot=f"{scenario.id}\n{number}",
+        draw_key=f"{scenario.id}\n{number}",
     )
 
 

@@ -128,7 +128,7 @@ class Request(_Part):
 
     @property
     def holes(self) -> bool:
-        """Whether something has to be filled in before it can be sent."""
+        """Return whether something has to be filled in before it can be sent."""
         return any(HOLE in text for text in (self.target, *_texts(self.body)))
 
 

@@ -30,7 +30,7 @@ _NOTHING: Final = Assertion()
 
 
 def is_experiment(document: object) -> TypeGuard[Mapping[str, Any]]:
-    """Tell whether a parsed file is an experiment of Chaos Toolkit with a steady state."""
+    """Return whether a parsed file is an experiment of Chaos Toolkit with a steady state."""
     return isinstance(document, Mapping) and HYPOTHESIS in document
 
 
@@ -65,7 +65,7 @@ def assertion_for(file: Path, path: str) -> Assertion:
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise InvalidReplay(f"{file} cannot be read: {unreadable(error)}") from error
     if not is_experiment(document):
-        raise InvalidReplay(f"{file} is no Chaos Toolkit experiment with a {HYPOTHESIS}")
+        raise InvalidReplay(f"{file} is not a Chaos Toolkit experiment with a {HYPOTHESIS}")
     found = steady_state(document, str(file))
     of_path = [assertion for exemplar, assertion in found if exemplar.path == path]
     if len(found) == 1 or len(of_path) == 1:

@@ -54,7 +54,7 @@ class SpanSource(Protocol):
     """Something that knows the spans of a trace, with their times."""
 
     async def spans(self, trace_id: str) -> list[Span]:
-        """List what is known of a trace by now. Raises Unreachable."""
+        """Return what is known of a trace so far. Raises Unreachable."""
 
 
 class Service:

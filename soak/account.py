@@ -78,7 +78,7 @@ class Logged:
 
     @property
     def whole(self) -> bool:
-        """Whether there are both halves, and every span's parent."""
+        """Return whether there are both halves, and every span's parent."""
         known = {b"", *self.parents}
         complete = bool(self.path) and all(each in known for each in self.parents.values())
         return complete and self.success is not None

@@ -66,7 +66,7 @@ class Victim(Protocol):
 
     @property
     def database(self) -> str:
-        """Where the record is."""
+        """Return where the record is."""
 
     @property
     def hour(self) -> int:
@@ -78,7 +78,7 @@ class Victim(Protocol):
 
     @property
     def log(self) -> str:
-        """What all lives have logged."""
+        """Return the log of all lives."""
 
     def kill(self) -> float:
         """Kill it with SIGKILL; return when it was surely dead, Unix seconds."""
@@ -114,7 +114,7 @@ class Assault:
 
     @property
     def bounds(self) -> Bounds:
-        """What must be kept."""
+        """Return the bounds that must be kept."""
         return Bounds(LEASE, self.service.hour, self.slack)
 
     def run(self, planted: Findings | None) -> None:

@@ -74,7 +74,7 @@ class Witness:
                 request.fired = max(start, request.fired or start)
 
     def see_metrics(self, metrics: list[dict[str, str]]) -> None:
-        """Who asked for what."""
+        """Return who asked for what."""
         for each in metrics:
             self._devices[each["trace_id"]] = each["device"]
 

@@ -136,7 +136,7 @@ class Siege:
             time.sleep(0.05)
 
     def _newest(self) -> float:
-        """When an edge has last stamped for the treatment, as far as the notes say."""
+        """Return when an edge has last stamped for the treatment, as far as the notes say."""
         if self.notes.exists():
             with self.notes.open() as file:
                 file.seek(self._read)

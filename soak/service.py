@@ -26,21 +26,21 @@ TOKENS = {role: f"{role}-of-the-crash-test" for role in ("operator", "edge", "in
 class Service:
     """``ldfi serve`` on one database and one port, so that the edges find it again.
 
-    ``hour``: the budget of members in any hour. ``besides``: more of its variables.
+    ``hour``: the budget of members in any hour. ``extra``: more of its variables.
     """
 
     database: str
     folder: Path
     hour: int = 1_000_000
     quiet: float = 0.1
-    besides: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)
     started_in: list[float] = field(default_factory=list)
     _process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Return where it listens."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
@@ -51,7 +51,7 @@ class Service:
 
     @property
     def log(self) -> str:
-        """What all its lives have logged."""
+        """Return the log of all its lives."""
         return (self.folder / "service.log").read_text()
 
     def start(self) -> None:
@@ -65,7 +65,7 @@ class Service:
             "LDFI_MEMBERS_PER_DAY": f"{2 * self.hour}",
             "LDFI_GRPC_PORT": "off",
             ATTACHED: "1",  # it ends when we do, however that comes about
-            **self.besides,
+            **self.extra,
         }
         serve = [sys.executable, "-m", "ldfi.cli", "serve"]
         with (self.folder / "service.log").open("ab") as log:

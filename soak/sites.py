@@ -36,7 +36,7 @@ class Site(Protocol):
 
     @property
     def campaign(self) -> Mapping[str, Any]:
-        """What is asked for there, again and again."""
+        """Return the campaign that is started there again and again."""
 
     @property
     def processes(self) -> Processes: ...
@@ -69,7 +69,7 @@ class Site(Protocol):
 
     @property
     def log(self) -> str:
-        """What the service has logged."""
+        """Return the log of the service."""
 
 
 def ask(them: Site, method: str, path: str, body: Any = None, seconds: float = 90.0) -> Any:
@@ -119,17 +119,17 @@ class SqliteSite:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Return where it listens."""
         return self.service.url
 
     @property
     def door(self) -> str:
-        """Where it listens for halts alone."""
-        return f"http://127.0.0.1:{self.service.besides['LDFI_HALT_PORT']}"
+        """Return where it listens for halts alone."""
+        return f"http://127.0.0.1:{self.service.extra['LDFI_HALT_PORT']}"
 
     @property
     def database(self) -> str:
-        """Where the record is."""
+        """Return where the record is."""
         return self.service.database
 
     @property
@@ -161,7 +161,7 @@ class SqliteSite:
 
     @property
     def log(self) -> str:
-        """What it has logged."""
+        """Return its log."""
         return self.service.log
 
 
@@ -171,8 +171,8 @@ def on_sqlite(folder: Path, paths: Sequence[str], hour: int = 1_000_000) -> Iter
     with ExitStack() as stack:
         disk = stack.enter_context(mounted(48))
         file, offset = disk.folder / "ldfi.sqlite3", folder / "offset"
-        besides = {**faketime.variables(offset, at_once=False), "LDFI_HALT_PORT": f"{free_port()}"}
-        service = Service(f"sqlite:///{file}", folder, hour, besides=besides)
+        extra = {**faketime.variables(offset, at_once=False), "LDFI_HALT_PORT": f"{free_port()}"}
+        service = Service(f"sqlite:///{file}", folder, hour, extra=extra)
         service.start()
         stack.callback(service.stop)
         service.ready()

@@ -45,27 +45,27 @@ class StackSite:
 
     @property
     def processes(self) -> Processes:
-        """All of it but servers."""
+        """Return all processes but servers."""
         return self.stack.processes
 
     @property
     def kafka(self) -> str:
-        """Where its broker listens."""
+        """Return where its broker listens."""
         return self.stack.broker.address
 
     @property
     def url(self) -> str:
-        """Where the API listens."""
+        """Return where the API listens."""
         return self.stack.url
 
     @property
     def door(self) -> str:
-        """Where the API listens for halts alone."""
+        """Return where the API listens for halts alone."""
         return f"http://127.0.0.1:{self.stack.roles.doors['api']}"
 
     @property
     def database(self) -> str:
-        """Where the record is."""
+        """Return where the record is."""
         return self.stack.database
 
     @property
@@ -92,7 +92,7 @@ class StackSite:
 
     @property
     def log(self) -> str:
-        """What schedulers and the API have logged."""
+        """Return the logs of schedulers and API."""
         return "".join((self.folder / f"{each}.log").read_text() for each in (*SCHEDULERS, "api"))
 
     def _connected(self) -> psycopg.Connection[tuple[object, ...]]:

@@ -36,7 +36,7 @@ def note(notes: TextIO, seen: Iterable[Treated]) -> None:
 
 
 def noted(path: Path) -> list[Treated]:
-    """All that was noted; a last line that is being written does not count yet."""
+    """Return all that was noted; a last line that is being written does not count yet."""
     if not path.exists():
         return []
     whole, _, _ = path.read_text().rpartition("\n")

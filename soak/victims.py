@@ -56,12 +56,12 @@ class Victims:
 
     @property
     def database(self) -> str:
-        """Where the record is."""
+        """Return where the record is."""
         return self.stack.database
 
     @property
     def log(self) -> str:
-        """What the schedulers have logged."""
+        """Return the logs of the schedulers."""
         return "".join((self.folder / f"{name}.log").read_text() for name in SCHEDULERS)
 
     def kill(self) -> float:
@@ -154,7 +154,7 @@ class Victims:
 
 
 def late_leaders(recovered: Mapping[str, Sequence[float]]) -> list[str]:
-    """Where it took too long until somebody led again."""
+    """Return where it took too long until somebody led again."""
     return [
         f"a new leader led {seconds:.1f} s after the last one was killed"
         for seconds in recovered.get("leader", ())

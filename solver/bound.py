@@ -47,7 +47,8 @@ SIZES = 3
 
 @dataclass(frozen=True, slots=True)
 class LowerBound:
-    """At least ``failing`` + ``good`` experiments. Masks are of variables.
+    """A lower bound: no strategy needs fewer than ``failing`` + ``good`` experiments. Masks are of
+    variables.
 
     ``cut_short``: not everything was looked at, for there was too much; it is a bound all the same.
     """
@@ -59,12 +60,12 @@ class LowerBound:
 
     @property
     def good(self) -> int:
-        """The good experiments that any strategy needs."""
+        """Return the number of good experiments that any strategy needs."""
         return max(len(self.packing), self.covering.runs)
 
     @property
     def total(self) -> int:
-        """The experiments that any strategy needs."""
+        """Return the number of experiments that any strategy needs."""
         return self.failing + self.good
 
 
@@ -90,7 +91,7 @@ def lower_bound(
 def _packing(
     sets: list[int], expanded: list[int], failing: list[int]
 ) -> tuple[tuple[int, ...], bool]:
-    """Find many of the sets whose unions pairwise fail; and say whether every start was tried."""
+    """Return many of the sets whose unions pairwise fail, and whether every start was tried."""
     conflicts = _conflicts(expanded, failing)
     best: list[int] = []
     steps = STEPS
@@ -108,7 +109,7 @@ def _packing(
 
 
 def _conflicts(expanded: list[int], failing: list[int]) -> list[int]:
-    """Tell of every set which others (by position) bring about a failing set together with it."""
+    """Return, for every set, which others (by position) contain a failing set together with it."""
     having: dict[int, int] = {}
     for position, points in enumerate(expanded):
         for point in members(points):
@@ -132,7 +133,8 @@ def _conflicts(expanded: list[int], failing: list[int]) -> list[int]:
 
 
 class _Candidates:
-    """Safe sets made of what fails, filled up until no uninjected run shows them safe."""
+    """Candidates for safe sets: made of what fails, filled up until no uninjected run shows them
+    safe."""
 
     def __init__(self, now: Hypotheses, minimal: list[int]) -> None:
         self._now = now
@@ -167,7 +169,7 @@ class _Candidates:
                     return
 
     def _some(self, size: int, most: int) -> Iterator[tuple[int, ...]]:
-        """List the subsets of this size; if there are too many, some of them by lot."""
+        """Return the subsets of this size; a random sample if there are too many."""
         if comb(len(self._elements), size) <= most:
             yield from combinations(self._elements, size)
             return
@@ -177,7 +179,8 @@ class _Candidates:
             yield tuple(rng.sample(self._elements, size))
 
     def _one(self) -> Iterator[int]:
-        """Find a single safe fault that some experiment has to show, if nothing fails together."""
+        """Return a single safe fault that some experiment has to show, if nothing fails
+        together."""
         for each in members(self._fillers):
             if self._needed(1 << each):
                 yield 1 << each
@@ -214,7 +217,8 @@ class _Candidates:
 
 
 def _covering(now: Hypotheses, failing: list[int], still_open: list[int]) -> Covering:
-    """Count the good runs that it takes to show that all small sets of some faults are survived."""
+    """Return the number of good runs needed to show that all small sets of some faults are
+    survived."""
     down = now.equation.down
     natural = [each for each in now.equation.natural_clauses() if not each & down]
     best = Covering()

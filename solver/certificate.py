@@ -39,7 +39,8 @@ class Certificate:
 
     @property
     def complete(self) -> bool:
-        """Whether no hypothesis within the bounds is open, and no more is unseen than allowed."""
+        """Return whether no hypothesis within the bounds is open, and no more is unseen than
+        allowed."""
         unseen = self.data.get("unseen") or {"bound": None}
         blind = unseen["bound"] is not None and unseen["at_most"] > unseen["bound"]
         return bool(self.data["open_complete"]) and not self.data["open"] and not blind
@@ -66,5 +67,5 @@ class Certificate:
         if isinstance(data, dict) and data.get("format") == "ldfi-certificate/1":
             raise ValueError(f"this certificate is of an older format than {FORMAT!r}")
         if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise ValueError(f"this is no certificate in the format {FORMAT!r}")
+            raise ValueError(f"this is not a certificate in the format {FORMAT!r}")
         return cls(data)

@@ -32,7 +32,7 @@ BRANCHES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """All that a certificate says, and that takes no time to say: nothing in it changes any more.
+    """A snapshot of an exploration from which a certificate is written; it no longer changes.
 
     ``now``: what is open, by all ``runs`` together. ``down``: what is down throughout.
     """
@@ -43,7 +43,7 @@ class Statement:
     doubt: Doubt | None = None
 
     def certificate(self) -> Certificate:
-        """Write the certificate, which takes as long as it takes; in any thread.
+        """Return the certificate; takes long for large explorations and may run in any thread.
 
         Raises InvalidRecord if two faults have the same name.
         """
@@ -53,11 +53,11 @@ class Statement:
         return Certificate(_Writing(self.now, entries, self.down, self.doubt).data())
 
     def minimal_failing_sets(self) -> list[Faults]:
-        """List every inclusion-minimal failing set within the bounds, implied ones included."""
+        """Return every inclusion-minimal failing set within the bounds, implied ones included."""
         return [self.now.language.faults(each) for each in minimal_failing_sets(self.now)]
 
     def lower_bound(self) -> LowerBound:
-        """Bound from below what any strategy would have needed to know this much."""
+        """Return the least number of experiments that any strategy would have needed."""
         listed, everything = _open(self.now)
         minimal = minimal_failing_sets(self.now)
         return lower_bound(self.now, minimal, listed if everything else None)
@@ -73,7 +73,7 @@ def _open(world: Hypotheses) -> tuple[list[int], bool]:
 
 @dataclass
 class _Writing:
-    """One certificate on its way."""
+    """Writes one certificate."""
 
     now: Hypotheses
     entries: Sequence[Entry]
@@ -81,7 +81,7 @@ class _Writing:
     doubt: Doubt | None
 
     def data(self) -> dict[str, Any]:
-        """Put the document together."""
+        """Return the certificate's document."""
         tried = self._tried()
         marks = rechecks(self._runs, self._empty())
         proof = self._derivation()
@@ -119,13 +119,13 @@ class _Writing:
 
     @cached_property
     def _runs(self) -> list[Run]:
-        """What all runs together say, entry by entry; cautions of the firm ones say nothing."""
+        """Return the run of each entry, by all runs; cautions of the firm ones are left empty."""
         nothing = Run("caution", frozenset(), frozenset())
         return [nothing if each.among == "firm" else each.run for each in self.entries]
 
     @cached_property
     def _firm(self) -> Hypotheses | None:
-        """What the firm runs leave; None if that is all of them."""
+        """Return the hypotheses that the firm runs leave; None if all runs are firm."""
         if all(each.firmly is each.run and each.among == "both" for each in self.entries):
             return None
         equation = self._empty()
@@ -153,7 +153,7 @@ class _Writing:
 
     @cached_property
     def _listed(self) -> tuple[list[int], bool]:
-        """What is open by all runs or by the firm ones, and whether that is all of it."""
+        """Return hypotheses open by all runs or by the firm ones, and whether the list is whole."""
         found: set[int] = set()
         everything = True
         for world in filter(None, (self.now, self._firm)):
@@ -274,7 +274,8 @@ class _Writing:
         return self._shown(self.now, firm=False)
 
     def _proved(self, variables: int) -> dict[str, Any]:
-        """Say which run convicts a minimal failing set, and which show all of it to be needed."""
+        """Return the runs that confirm a minimal failing set: one that failed, and those that show
+        every fault of it to be needed."""
         rest = {
             name_of(self.now.language.names[each]): self._saved(variables & ~(1 << each))
             for each in members(variables)
@@ -325,7 +326,7 @@ class _Writing:
 
 
 def _presumed(language: Language) -> list[dict[str, Any]]:
-    """Write what is presumed harmful, each with the failing set that is why."""
+    """Return what is presumed harmful, each with the failing set it follows from."""
     written = [
         {"faults": names_of(faults), "of": names_of(failing)}
         for faults, failing in language.presumed.items()
@@ -334,10 +335,10 @@ def _presumed(language: Language) -> list[dict[str, Any]]:
 
 
 def _unreached(language: Language) -> dict[str, str]:
-    """Write which of the protected faults nobody can bring about, each with what would help."""
+    """Return the protected faults that no injector can reach, each with what would help."""
     return {name_of(fault): text for fault, text in sorted(language.unreached.items(), key=str)}
 
 
 def _by_name(language: Language, sets: Iterable[int]) -> list[int]:
-    """Put masks in the order in which they are named."""
+    """Return the masks in the order of their names."""
     return sorted(sets, key=lambda each: (each.bit_count(), names_of(language.faults(each))))

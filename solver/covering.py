@@ -29,7 +29,8 @@ class Covering:
 
 
 def schoenheim(points: int, largest: int, size: int) -> int:
-    """Bound from below how many blocks of ``largest`` of these points cover every ``size`` of them.
+    """Return the Schönheim bound: the least number of blocks of ``largest`` points that cover every
+    ``size`` of them.
 
     0 where that cannot be: a block is smaller than what it has to cover.
     """
@@ -44,7 +45,8 @@ def schoenheim(points: int, largest: int, size: int) -> int:
 
 
 def most_at_once(points: int, failing: list[int]) -> int:
-    """Bound from above how many of these points can be together with no failing set among them.
+    """Return an upper bound on how many of these points can be together with no failing set among
+    them.
 
     Exact for each group of sets that hang together, unless that takes too long; then one point less
     for each of some sets that have nothing in common.
@@ -57,7 +59,7 @@ def most_at_once(points: int, failing: list[int]) -> int:
 
 
 def _together(sets: list[int]) -> tuple[list[int], list[int]]:
-    """Split off the sets that hang together with the first one."""
+    """Return the connected component of the first set, and the other sets."""
     reach, group, rest = sets[0], [sets[0]], sets[1:]
     while True:
         joined = [each for each in rest if each & reach]
@@ -70,7 +72,7 @@ def _together(sets: list[int]) -> tuple[list[int], list[int]]:
 
 
 def _fewest_hits(sets: list[int]) -> int:
-    """Bound from below how many points hit all of these sets."""
+    """Return a lower bound on the number of points that hit all of these sets."""
     apart = _apart(sets)
     best, steps = len(sets), SPLIT
     todo = [(sets, 0)]
@@ -89,7 +91,7 @@ def _fewest_hits(sets: list[int]) -> int:
 
 
 def _apart(sets: list[int]) -> int:
-    """Count some sets that have nothing in common."""
+    """Return the number of pairwise disjoint sets that a greedy search finds."""
     taken = count = 0
     for each in sorted(sets, key=lambda one: (one.bit_count(), one)):
         if not each & taken:

@@ -28,7 +28,7 @@ LOOKS = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a good run shows: whatever does not touch ``clause`` is survived.
+    """What one good run proves: every set that does not touch ``clause`` is survived.
 
     ``condition``: what has to fail as well. ``exactly``: these point faults alone, where nothing
     follows for less.
@@ -98,7 +98,8 @@ class Derivation:
         return None
 
     def _survived(self, variables: int, left_out: int) -> tuple[Step, int]:
-        """Say which runs show this to be survived, and which variables that leaves to go on by."""
+        """Return the runs that prove this to be survived, and the variables that are left to branch
+        on."""
         positions = self._showing(self.now.expand(variables) | self.now.equation.down)
         if not positions:
             self.complete = False
@@ -124,7 +125,7 @@ class Derivation:
         return (chosen[0] if chosen else self.shown[positions[0]].run), offers
 
     def _showing(self, touched: int) -> list[int]:
-        """List what shows these points to be survived."""
+        """Return the runs' clauses that prove these points to be survived."""
         hit = 0
         for point in members(touched):
             hit |= self._hits.get(point, 0)
@@ -142,8 +143,8 @@ class Derivation:
 
 
 def shown_by(now: Hypotheses, clauses: Sequence[int], closed: Callable[[int], int]) -> list[Shown]:
-    """List what the good runs show. ``clauses``: per clause the number of a run; ``closed``: that
-    of the run of which nobody knows what it relied on."""
+    """Return what the good runs prove. ``clauses``: per clause the number of a run; ``closed``:
+    that of the run whose support is not known."""
     equation, found = now.equation, []
     offered = iter(now.sets)  # of those that what is down does not hit, in their order
     for position, clause in enumerate(equation.clauses):

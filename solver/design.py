@@ -18,7 +18,7 @@ PRIMES = (2, 3, 5, 7, 11, 13)
 POLYNOMIALS = {4: 0b111, 8: 0b1011, 16: 0b10011}
 """Irreducible ones, by which the fields of so many elements multiply."""
 FEW = 10
-"""Groups for which covers are looked for by lot."""
+"""Groups for which covers are looked for at random."""
 COVERS = 25
 """How many of these are made for each number of groups."""
 
@@ -88,7 +88,7 @@ def _times(one: int, other: int, order: int) -> int:
 
 
 def _greedy(groups: int, size: int, rng: random.Random) -> tuple[int, ...]:
-    """Cover all pairs of groups, each block by what covers most, ties by lot."""
+    """Cover all pairs of groups, each block by what covers most, ties at random."""
     apart = [(1 << groups) - 1 & ~(1 << each) for each in range(groups)]
     blocks = []
     while any(apart):

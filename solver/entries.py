@@ -35,7 +35,7 @@ class Entry:
     among: str = "both"
 
     def written(self, number: int, *, recheck: bool) -> dict[str, Any]:
-        """Write it as an object of the certificate's ``evidence``."""
+        """Return it as an object of the certificate's ``evidence``."""
         run = self.run
         said: dict[str, Any] = {
             "number": number,
@@ -66,13 +66,14 @@ class Entry:
 
 
 def learn_firm(language: Language, doubt: Doubt | None) -> None:
-    """Know whatever the firm runs name."""
+    """Give a number in ``language`` to every fault that the firm runs name."""
     for run in () if doubt is None else doubt.runs.all:
         language.learn(run.failed | run.injected | (run.support or frozenset()))
 
 
 def entries_of(runs: RunLog, doubt: Doubt | None) -> list[Entry]:
-    """Put the cautions first, then the runs in their order, each as it is firmly read as well."""
+    """Return the entries of a certificate: cautions first, then runs in order, each with its firm
+    reading."""
     firmly = None if doubt is None else doubt.runs
     found = list(_cautions(runs, firmly))
     experiments: dict[int, Run] = {}

@@ -91,7 +91,7 @@ class Equation:
         """How many names were known when those clauses were written."""
 
     def copy(self, language: Language) -> Equation:
-        """Make one that knows the same, in a copy of its language, and learns nothing more."""
+        """Return a copy that shares nothing with this one, its language included."""
         other = Equation(
             language, self._down, deterministic=self.deterministic, monotone=self.monotone
         )
@@ -130,7 +130,7 @@ class Equation:
             self.add_bad(run.failed)
 
     def clause_of(self, run: Run) -> int | None:
-        """Return the position of the clause that this run has part in; None if it has in none."""
+        """Return the position of the clause that this run is part of; None if there is none."""
         if not run.teaches or not run.good:
             return None
         if run.support is None:
@@ -139,13 +139,13 @@ class Equation:
         return self._position.get(self._key(GoodRun(run.failed, run.support, run.origin)))
 
     def is_safe(self, expansion: int) -> bool:
-        """Tell whether some good run shows that these point faults are survived."""
+        """Return whether some good run proves that these point faults are survived."""
         touched = expansion | self.down
         alone = expansion & ~self.down
         return alone in self.closed or self.missed(touched) != 0
 
     def missed(self, touched: int) -> int:
-        """List the clauses (by position) that bind these point faults and are not hit by them."""
+        """Return the clauses (by position) that bind these point faults and are not hit by them."""
         hit = self.satisfied
         for point in members(touched):
             hit |= self.hits.get(point, 0)
@@ -157,7 +157,7 @@ class Equation:
         )
 
     def survivals(self, expansion: int) -> set[Faults]:
-        """Collect what had failed in the good runs that show these point faults to be survived."""
+        """Return the failures of each good run that proves these point faults to be survived."""
         alone, missed = expansion & ~self.down, self.missed(expansion | self.down)
         keys = {key for key, position in self._position.items() if missed >> position & 1}
         shown = set()
@@ -172,16 +172,16 @@ class Equation:
         return shown
 
     def is_failing(self, expansion: int) -> bool:
-        """Tell whether these point faults contain a set that was seen to fail."""
+        """Return whether these point faults contain a set that was seen to fail."""
         touched = expansion | self.down
         return any(known & touched == known for known in self.failing)
 
     def is_open(self, expansion: int) -> bool:
-        """Tell whether nothing is known of these point faults."""
+        """Return whether it is unknown if these point faults are survived."""
         return not self.is_failing(expansion) and not self.is_safe(expansion)
 
     def natural_clauses(self) -> list[int]:
-        """Make the clauses that unperturbed requests alone amount to."""
+        """Return the clauses that unperturbed requests alone make."""
         clauses: dict[tuple[int, int], int] = {}
         shown = set()
         for run in self.good.values():
@@ -194,18 +194,18 @@ class Equation:
         return [clause for key, clause in clauses.items() if key in shown]
 
     def doubtful(self) -> list[Faults]:
-        """List sets that were seen to fail and that a good run shows safe."""
+        """Return sets that were seen to fail although a good run proves them safe."""
         return [fired for fired in self.bad if self.is_safe(self.language.expand(fired))]
 
     def interacting(self) -> int:
-        """Collect the faults of doubtful sets: something else keeps them from hurting."""
+        """Return the faults of doubtful sets: something else keeps them from hurting."""
         mask = 0
         for fired in self.doubtful():
             mask |= self.language.variables(fired) | self.language.expand(fired)
         return mask
 
     def violations(self) -> list[Violation]:
-        """List what contradicts "more faults never help": one violation for each doubtful set."""
+        """Return violations of "more faults never help": one for each doubtful set."""
         found = []
         for doubtful in self.doubtful():
             fired = self.language.expand(doubtful)
@@ -223,11 +223,11 @@ class Equation:
 
     @property
     def state(self) -> tuple[int, ...]:
-        """Return what changes whenever something is known anew, or restricted."""
+        """Return a value that changes whenever something is learned or restricted."""
         return self.version, *self.language.state
 
     def refresh(self) -> None:
-        """Translate all evidence anew if domains or implications have changed."""
+        """Rebuild all clauses if domains or implications have changed."""
         if self._translated == self.language.version:
             self._learn_points()
             return
@@ -245,7 +245,7 @@ class Equation:
         self.version += 1
 
     def _learn_points(self) -> None:
-        """Let runs whose support is not known have relied on what became known since, too."""
+        """Add new faults to the clauses of runs whose support is not known."""
         known, self._points = self._points, len(self.language.names)
         news = (1 << self._points) - (1 << known)
         if news and self._unbounded:
@@ -275,7 +275,7 @@ class Equation:
         self._widen(position, holds)
 
     def _close(self, failed: int) -> None:
-        """Close what failed in a good run of which nobody knows what it relied on.
+        """Learn from a good run whose support is not known: only what failed in it is closed.
 
         It may have relied on everything else. Where more faults never help, that is a clause like
         any other, which widens with every fault that becomes known.

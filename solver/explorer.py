@@ -64,7 +64,7 @@ class Explorer:
     contain what failed in it, and unions would teach little; take another strategy.
     ``place``: of a fault, so that where one kind was found to hurt, others there are *presumed*.
 
-    The same seed gives the same exploration, unless the time limit strikes. What is proposed
+    The same seed gives the same exploration, unless the time limit is reached. What is proposed
     depends on what was learned and on how often it was asked for since, not on what was asked for
     before that: whoever learns the same again goes on in the same way.
     """
@@ -134,8 +134,8 @@ class Explorer:
         self._equation.learn(self.runs.observe(frozenset(failed), frozenset(support), traces))
 
     def widen(self, faults: Iterable[Hashable], survived: Iterable[Hashable]) -> None:
-        """Let the clause of the runs that survived these hold these faults as well, although none
-        of them relied on that."""
+        """Add ``faults`` to the clause of the runs that survived ``survived``, although none of
+        them relied on these faults."""
         caution = Run("caution", frozenset(survived), frozenset(faults))
         self._language.learn(caution.failed | frozenset(faults))
         self.runs.add(caution)
@@ -168,7 +168,7 @@ class Explorer:
         Trying a few of these and recording what happens measures how far "more faults never help"
         holds; the certificate gives the rate.
         """
-        return self._rechecks.draw(self._now(), self._lot("recheck"))
+        return self._rechecks.draw(self._now(), self._draw("recheck"))
 
     def record(
         self,
@@ -241,7 +241,8 @@ class Explorer:
         return tuple(self._equation.doubtful())
 
     def judge(self, faults: Iterable[Hashable]) -> Judgement:
-        """Say what is known of exactly these faults together: whether the outcome would fail."""
+        """Return what is known of exactly these faults together: ``safe``, ``failing`` or
+        ``open``."""
         expansion = self._language.expand(faults)  # which may be news
         self._equation.refresh()  # what is presumed does not matter, and takes long to work out
         if self._equation.is_failing(expansion):
@@ -255,8 +256,8 @@ class Explorer:
         return tuple(sorted(self._equation.survivals(expansion), key=set_key))
 
     def admissible(self, faults: Iterable[Hashable]) -> bool:
-        """Say whether these may be proposed together: nothing is protected or excluded. Of faults
-        that are not known yet nothing is."""
+        """Return whether these may be proposed together: none is protected, no exclusion applies.
+        False for unknown faults."""
         known = (fault for fault in faults if fault in self._language.index)
         return self._now().admissible(self._language.variables(known))
 
@@ -271,7 +272,7 @@ class Explorer:
         return sum(1 for _ in islice(self._now().minimal(), limit))
 
     def add_domain(self, name: Hashable, members: Collection[Hashable]) -> None:
-        """Let the domain ``name`` stand for these faults (too)."""
+        """Add these faults to the domain ``name``."""
         self._language.add_domain(name, members)
 
     def exclude(self, faults: Iterable[Hashable], *, impossible: bool = False) -> None:
@@ -283,7 +284,8 @@ class Explorer:
         self._language.exclude(faults, impossible=impossible)
 
     def protect(self, faults: Iterable[Hashable] | Mapping[Any, str]) -> None:
-        """Never propose these, nor a domain with one of them; a mapping: nobody can, what helps."""
+        """Never propose these, nor a domain with one of them. A mapping gives, for each fault that
+        no injector can reach, what would help."""
         self._language.protect(faults)
 
     def imply(self, stronger: Hashable, weaker: Hashable) -> None:
@@ -291,14 +293,16 @@ class Explorer:
         self._language.imply(stronger, weaker)
 
     def certificate(self, doubt: Doubt | None = None) -> Certificate:
-        """Write what is known now, in a form that :mod:`ldfi.checker.solving` verifies by itself.
+        """Return the certificate of what is known now, which :mod:`ldfi.checker.solving` can
+        verify.
 
         ``doubt``: what of it is firm enough for anything to rest on; all of it if None.
         """
         return self.statement(doubt).certificate()
 
     def statement(self, doubt: Doubt | None = None) -> Statement:
-        """Copy what a certificate says, so that it can be written while this learns on."""
+        """Return a snapshot from which the certificate can be written while this goes on
+        learning."""
         now = self._now()
         language = now.language.copy()
         copied = Hypotheses(language, now.equation.copy(language), self.max_size)
@@ -311,8 +315,8 @@ class Explorer:
             self._snapshot = self._equation.state, now
         return self._snapshot[1]
 
-    def _lot(self, what: str) -> random.Random:
-        """Draw by lot, differently each time until something is learned."""
+    def _draw(self, what: str) -> random.Random:
+        """Return a random generator, seeded differently after each thing learned."""
         now = self._now()
         if self._drawn[0] is not now or self._drawn[1] != self.experiments:
             self._drawn = now, self.experiments, Counter()
@@ -327,7 +331,7 @@ class Explorer:
             now=now,
             sat=self._sat,
             listing=self._listing,
-            rng=self._lot("propose"),
+            rng=self._draw("propose"),
             deadline=deadline,
             attempts={each: n for each, n in known if now.is_open(each)},
             max_attempts=self.max_inconclusive,

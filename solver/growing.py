@@ -30,7 +30,7 @@ class BitCounts:
             self._planes = [int(text[width - 1 - plane :: width], 2) for plane in range(width)]
 
     def add(self, variables: int) -> None:
-        """Count these once more."""
+        """Add one to the count of each of these variables."""
         for plane, bits in enumerate(self._planes):
             self._planes[plane] = bits ^ variables
             variables &= bits
@@ -40,11 +40,11 @@ class BitCounts:
             self._planes.append(variables)
 
     def any(self) -> int:
-        """Return those that were counted at all."""
+        """Return the variables that were counted at least once."""
         return functools.reduce(operator.or_, self._planes, 0)
 
     def most(self, among: int) -> int:
-        """Keep those of these variables that count most."""
+        """Return those of these variables that have the highest count."""
         for plane in reversed(self._planes):
             among = among & plane or among
         return among
@@ -52,7 +52,7 @@ class BitCounts:
 
 class Ranking:
     """What is taken first among equals: what is in some hypothesis, no domain, the stronger fault
-    (a delay that times out is an error too), what is in the most hypotheses; then by lot."""
+    (a delay that times out is an error too), what is in the most hypotheses; then at random."""
 
     def __init__(self, now: Hypotheses, degrees: Mapping[int, int], rng: random.Random) -> None:
         self._degrees = BitCounts(degrees)
@@ -66,22 +66,22 @@ class Ranking:
         self._length = len(expansions)
 
     def wanted(self, among: int) -> int:
-        """Keep those that are in some open hypothesis, if any is."""
+        """Return those that are in some open hypothesis; all of them if none is."""
         return among & self._wanted or among
 
     def first(self, among: int) -> int:
-        """Choose one of these variables."""
+        """Return the best of these variables."""
         among = among & ~self._domains or among
         among = self._degrees.most(self._strength.most(among))
-        # Whoever comes first from some place on: by lot, and not by looking at each.
+        # Whoever comes first from some place on: at random, and not by looking at each.
         place = self._rng.randrange(self._length)
         later = among >> place << place or among
         return (later & -later).bit_length() - 1
 
 
 def groups(suspected: Iterable[int]) -> list[tuple[int, int]]:
-    """Tell of variables that hurt together, but less of them may not: which, and how many may be
-    together as far as that is known.
+    """Return groups of variables that hurt together, each with how many of it are known to be
+    survived together.
 
     Sets blamed for failures that share a fault are taken to be one group, such as the replicas of a
     quorum: fewer than the smallest of these sets.
@@ -101,14 +101,15 @@ def groups(suspected: Iterable[int]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Of these sets of point faults ``most`` may come about in one union, however it brings them
-    about: a system that is down, or a delay that is an error too, stands for what it causes."""
+    """Limits a union: at most ``most`` of these sets of point faults may come about in it, whatever
+    brings them about (a domain, or a delay that is an error too)."""
 
     together: tuple[int, ...]
     most: int
 
     def crossed(self, before: int, after: int) -> bool:
-        """Tell whether more than that come about with what is added to a union's point faults."""
+        """Return whether a union goes over the limit by growing from the point faults ``before`` to
+        ``after``."""
         count = self._within(after)
         return count > self.most and count > self._within(before)
 
@@ -117,7 +118,7 @@ class Limit:
 
 
 def limits(suspected: Iterable[int], now: Hypotheses) -> list[Limit]:
-    """Tell what may be together, of what was blamed for failures and is larger than the bound."""
+    """Return the limits that follow from failures whose blame is larger than the bound."""
     return [
         Limit(tuple(now.expand(1 << each) for each in members(mask)), most)
         for mask, most in groups(suspected)

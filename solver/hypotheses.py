@@ -29,7 +29,7 @@ class Hypotheses:
 
     @cached_property
     def selectable(self) -> int:
-        """The variables that may be proposed and would change something."""
+        """Return the variables that may be proposed and would change something."""
         language, down = self.language, self.equation.down
         banned = 0
         for exclusion in (*language.exclusions, *language.presumed):
@@ -56,17 +56,17 @@ class Hypotheses:
 
     @cached_property
     def plain(self) -> int:
-        """The variables that stand for themselves alone."""
+        """Return the variables that stand for themselves alone."""
         return self.language.plain
 
     def expand(self, variables: int) -> int:
-        """Expand a mask of variables to the point faults that they bring about."""
+        """Return the point faults that a mask of variables brings about."""
         special = variables & ~self.plain
         mask = variables & self.plain
         return mask | self.language.expand_numbers(special) if special else mask
 
     def admissible(self, variables: int) -> bool:
-        """Tell whether these variables may be proposed together."""
+        """Return whether these variables may be proposed together."""
         if variables & ~self.selectable:
             return False
         index = self._forbidden_with
@@ -79,16 +79,16 @@ class Hypotheses:
         )
 
     def allowed(self, variables: int) -> bool:
-        """Tell whether these may be proposed and are not known to fail; inherited by subsets."""
+        """Return whether these may be proposed and are not known to fail; inherited by subsets."""
         return not self.equation.is_failing(self.expand(variables)) and self.admissible(variables)
 
     def is_open(self, variables: int) -> bool:
-        """Tell whether this set of variables is an open hypothesis, of whatever size."""
+        """Return whether this set of variables is an open hypothesis, of any size."""
         return self.admissible(variables) and self.equation.is_open(self.expand(variables))
 
     @cached_property
     def sets(self) -> list[int]:
-        """The clauses not hit by what is down, in selectable variables."""
+        """Return the clauses not hit by what is down, in selectable variables."""
         special = [
             (1 << variable, self.language.expansions[variable])
             for variable in members(self.selectable & ~self.plain)
@@ -106,7 +106,7 @@ class Hypotheses:
 
     @cached_property
     def hits(self) -> dict[int, int]:
-        """Per selectable variable, the mask of the :attr:`sets` it hits."""
+        """Return, per selectable variable, the mask of the :attr:`sets` it hits."""
         if not self.equation.satisfied and not self.selectable & ~self.plain:
             return self.equation.hits
         hits: dict[int, int] = {}
@@ -124,7 +124,7 @@ class Hypotheses:
         stop: Callable[[], bool] = never,
         allowed: Callable[[int], bool] | None = None,
     ) -> Iterator[int]:
-        """List the minimal open hypotheses, in the order of the search.
+        """Return the minimal open hypotheses, in the order of the search.
 
         ``within``: only such as consist of these variables. ``max_size``: a tighter bound.
         ``allowed``: prune where this says no; asked while searching, so it may become stricter.
@@ -146,7 +146,7 @@ class Hypotheses:
 
     @property
     def walked(self) -> bool:
-        """Whether the open sets are no plain hitting sets, and have to be walked to."""
+        """Return whether the open sets are no plain hitting sets, and have to be walked to."""
         return bool(self.equation.closed) or not self.equation.monotone
 
     def _walk(self, bound: int | None, pool: int, stop: Callable[[], bool]) -> Iterator[int]:

@@ -45,7 +45,8 @@ class Odds:
         return part.singles * self.single + part.pairs * self.pair
 
     def take(self, part: Part, variable: int) -> bool:
-        """Say whether a part would still survive about as often as not with this variable in it."""
+        """Return whether a part would still survive about as often as not with this variable in
+        it."""
         if not part.singles and not part.pairs:
             return True
         return self.expected(part) + self._more(part, variable) <= -math.log(SURVIVE)

@@ -59,7 +59,7 @@ class Pairs:
                 yield 1 << variable | 1 << other
 
     def draw(self, rng: random.Random) -> int | None:
-        """Draw one of the smallest by lot; None if nothing is open."""
+        """Draw one of the smallest at random; None if nothing is open."""
         if self.singles:
             return 1 << rng.choice(list(members(self.singles)))
         variables = [each for each, row in self.rows.items() if row]

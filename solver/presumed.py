@@ -26,7 +26,7 @@ Place: TypeAlias = Callable[[Fault], Hashable | None]
 def with_presumed(
     language: Language, equation: Equation, max_size: int | None, place: Place | None
 ) -> Hypotheses:
-    """Say what is open, less what is presumed now; without ``place`` nothing is."""
+    """Return what is open, less what is presumed now; without ``place`` nothing is."""
     if place is not None:
         language.presume({})
         language.presume(presumed(Hypotheses(language, equation, max_size), place))

@@ -1,6 +1,6 @@
 """Re-checks: how far does "more faults never help" hold?
 
-Sets that were inferred to be safe are drawn by lot and tried after all. A few of these, and what
+Sets that were inferred to be safe are drawn at random and tried after all. A few of these, and what
 came of them, give the rate that the certificate prints.
 
 What can be said of the share of such sets that are not safe is no better than what can be said of
@@ -65,8 +65,8 @@ def _drawn(now: Hypotheses, rng: random.Random, *, single: bool) -> Iterator[int
 
 
 def rechecks(runs: Iterable[Run], empty: Equation) -> list[bool]:
-    """Say of each run whether it was a re-check: the first experiment with a verdict on a set that
-    the runs before it showed to be safe.
+    """Return for each run whether it was a re-check: the first experiment with a verdict on a set
+    that the runs before it showed to be safe.
 
     ``empty``: an equation that knows nothing yet. Cautions are heeded from the beginning.
     """

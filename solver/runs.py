@@ -36,8 +36,8 @@ class Run:
 
     @property
     def teaches(self) -> bool:
-        """Whether anything follows from it: not where nothing of what was injected fired, unless
-        what the good outcome relied on is known."""
+        """Return whether anything follows from it: not where nothing of what was injected fired,
+        unless what the good outcome relied on is known."""
         if self.origin != "injected" or (self.good and self.support is not None):
             return True
         return self.good is not None and bool(self.failed or not self.injected)

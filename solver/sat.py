@@ -178,7 +178,7 @@ class SatSolver:
         return [-self._totalizer.rhs[bound]]
 
     def _solve(self, assumptions: list[int], bound: int | None, deadline: Deadline) -> bool | None:
-        """Tell whether there is a model; None if time ran out."""
+        """Return whether there is a model; None if time ran out."""
         if bound is not None:
             assumptions = [*assumptions, *self._at_most(bound)]
         self._solver.clear_interrupt()

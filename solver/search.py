@@ -87,24 +87,25 @@ class Search:
         return min(limits, default=None)
 
     def explained(self, failing: int) -> bool:
-        """Tell whether what is to blame for this failure (points) is larger than the bound."""
+        """Return whether what is to blame for this failure (points) is larger than the bound."""
         reach = failing | self.now.equation.down
         return any(not self.now.expand(each) & ~reach for each in self.suspected)
 
     def convicted(self, failing: int) -> bool:
-        """Tell whether a failure named just these points, and they were then seen to fail alone."""
+        """Return whether a failure named just these points, and they were then seen to fail
+        alone."""
         if self.mute:
             return False
         alone = failing & ~self.now.equation.down
         return any(self.now.expand(each) == alone for each in self.named)
 
     def carries(self, variables: int) -> bool:
-        """Tell whether one experiment can bring all of these about."""
+        """Return whether one experiment can bring all of these about."""
         most = self.max_faults
         return most is None or self.now.expand(variables).bit_count() <= most
 
     def filled_by(self, points: int) -> bool:
-        """Tell whether an experiment that brings these about can bring nothing else about."""
+        """Return whether an experiment that brings these about can bring nothing else about."""
         return self.max_faults is not None and points.bit_count() >= self.max_faults
 
     def _late(self) -> bool:
@@ -178,7 +179,7 @@ class Search:
         return [each for each, count in self.attempts.items() if count >= self.max_attempts]
 
     def fits(self, variables: int) -> bool:
-        """Tell whether a set of variables is within the bound on the size of hypotheses."""
+        """Return whether a set of variables is within the bound on the size of hypotheses."""
         bound = self.now.max_size
         return bound is None or variables.bit_count() <= bound
 

@@ -1,7 +1,7 @@
 """Blame: a failed run names suspects, and each is worth one experiment.
 
 Whatever comes of that experiment, the suspect is not tried again: blame proposes, only an
-experiment convicts.
+experiment confirms.
 """
 
 from __future__ import annotations

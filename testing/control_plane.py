@@ -78,7 +78,7 @@ class ControlPlane:
 
     @property
     def url(self) -> str:
-        """Where it listens; ``LDFI_URL``."""
+        """Return where it listens; ``LDFI_URL``."""
         return self._listener.url
 
     @property
@@ -277,7 +277,7 @@ class ControlPlane:
 
 
 def _seconds(text: str) -> float | None:
-    """How long an edge wants to wait; None where that is no time that the service allows."""
+    """Return how long an edge wants to wait; None where that is no time that the service allows."""
     try:
         seconds = float(text)
     except ValueError:

@@ -18,7 +18,7 @@ class NotFired(LdfiError, AssertionError):  # noqa: N818 - reads as what it is
 
 
 def needs_service(module: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
-    """Say what to install for a module of ours that misses something."""
+    """Return what to install for a module of ours that misses something."""
     text = f"{module} runs the whole service ({error}): pip install 'ldfi[service]'"
     return ModuleNotFoundError(text, name=error.name)
 

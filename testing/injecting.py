@@ -24,7 +24,7 @@ from ldfi.fit.protocol.faults import Fault
 from ldfi.fit.protocol.keys import Keys
 from ldfi.fit.protocol.kinds import FaultKind, shown_as
 from ldfi.fit.protocol.native import check_native
-from ldfi.fit.protocol.notation import lot_of
+from ldfi.fit.protocol.notation import draw_key_of
 from ldfi.fit.protocol.points import Point
 from ldfi.fit.runtime import Runtime
 from ldfi.testing.errors import NotFired
@@ -91,8 +91,10 @@ def faults(
     before = runtime.active()
     keys = Keys.parse(f"testing:{secrets.token_hex(16)}")
     expires = int(time.time()) + _LIFETIME
-    longest, lot = max(1, round(delay * 1000)), lot_of(chosen)
-    signed = encode(keys, "testing", "treatment", expires, chosen, delay_ms=longest, lot=lot)
+    longest, draw_key = max(1, round(delay * 1000)), draw_key_of(chosen)
+    signed = encode(
+        keys, "testing", "treatment", expires, chosen, delay_ms=longest, draw_key=draw_key
+    )
     injected = Injected(chosen, {"baggage": f"{ENTRY}={signed}"})
     name = service or (before.service if before else _only_caller(chosen))
     with _installed(Runtime(name, keys, injected), before), _carrying(signed):
@@ -123,7 +125,7 @@ def _installed(ours: Runtime, before: Runtime | None) -> Iterator[None]:
         stack.callback(runtime.activate, before)
         if before is None:
             stack.callback(uninstall)
-            clients.patch_all(besides=["httpcore"])  # httpx has its points in httpx_transports
+            clients.patch_all(skip=["httpcore"])  # httpx has its points in httpx_transports
             fakes.patch_all()
         stack.enter_context(_httpx())
         runtime.activate(ours)

@@ -34,7 +34,7 @@ class Listener:
 
     @property
     def url(self) -> str:
-        """Where it listens, or has listened."""
+        """Return where it listens, or has listened."""
         return f"http://127.0.0.1:{self._port}"
 
     def open(self) -> None:

@@ -73,7 +73,7 @@ class Step:
     masks: tuple[str, ...] = ALL
 
     def handles(self, failure: str) -> bool:
-        """Tell whether it knows what to do about a failure."""
+        """Return whether it knows what to do about a failure."""
         return self.masks == ALL or failure in self.masks
 
 
@@ -91,12 +91,12 @@ class Caller:
 
     @property
     def now(self) -> float:
-        """What time it is in the world: Unix seconds, the same for the whole request."""
+        """Return the time in the world: Unix seconds, the same for the whole request."""
         return self._run.now
 
     @property
     def clock(self) -> int:
-        """How long this request has taken so far, in the units of :data:`PATIENCE`."""
+        """Return how long this request has taken so far, in the units of :data:`PATIENCE`."""
         return self._clock
 
     def call(
@@ -127,7 +127,8 @@ class Run:
 
     ``nature``: ``nature@POINT`` for every call that fails by itself, after it did its work.
     ``now``: what time it is in the world (Unix seconds). ``lags``: how much longer than one unit
-    the callee of a point takes. ``lot``: what lengths are drawn by, a second being 1,000 units.
+    the callee of a point takes. ``draw_key`` seeds the lengths that are drawn; a second
+    has 1,000 units.
     """
 
     faults: frozenset[str]
@@ -136,7 +137,7 @@ class Run:
     good: bool = False
     now: float = 0.0
     lags: Mapping[str, int] = field(default_factory=dict)
-    lot: str = ""
+    draw_key: str = ""
 
     def execute(self, application: Application) -> Run:
         """Serve one request; returns itself."""
@@ -179,7 +180,7 @@ class Run:
     def _hangs(self, point: str) -> int:
         """Find out for how long a call is delayed."""
         here = (Fault.parse(each) for each in self.faults if each.partition("@")[2] == point)
-        lengths = (length_of(f, DELAY, self.lot) for f in here if family(f.kind) == "delay")
+        lengths = (length_of(f, DELAY, self.draw_key) for f in here if family(f.kind) == "delay")
         return max(lengths, default=0)
 
     def call(self, call: Call, above: str, start: int) -> tuple[str, int]:

@@ -60,8 +60,8 @@ __all__ = [
     "Caller",
     "Fate",
     "Nodes",
+    "Noise",
     "Step",
-    "Weather",
     "World",
 ]
 
@@ -116,7 +116,7 @@ class Nodes:
     lags: Mapping[str, int] = field(default_factory=dict)
 
 
-Weather = Callable[[str, Arm | None, float], Fate]
+Noise = Callable[[str, Arm | None, float], Fate]
 """The fate of a request: by device, by arm (None: nobody injects), and by when it begins (Unix
 seconds)."""
 
@@ -183,7 +183,7 @@ class World:
     """Devices ask for the paths of ``programs`` through ``edges``; PROGRAM by default.
 
     ``programs`` may be changed at any time, as by a release, and ``now`` (Unix seconds) may be
-    moved forward. ``weather``: what befalls requests besides; by default nothing does, and devices
+    moved forward. ``noise``: what befalls requests besides; by default nothing does, and devices
     report at once. ``nodes``: how what they call is, by the time (Unix seconds); asked anew for
     each request. ``exposed``: experiment → devices whose requests were treated, as only the world
     knows; ``last_treated``: when that was last so. ``harmed``: experiment → devices whose request
@@ -198,7 +198,7 @@ class World:
         *,
         engine: Engine | None = None,
         limits: Limits | None = None,
-        weather: Weather | None = None,
+        noise: Noise | None = None,
         nodes: Callable[[float], Nodes] | None = None,
     ) -> None:
         self.database = database
@@ -210,7 +210,7 @@ class World:
         self.exposed: defaultdict[str, set[str]] = defaultdict(set)
         self.last_treated: dict[str, float] = {}
         self.harmed: defaultdict[str, set[str]] = defaultdict(set)
-        self.weather = weather or (lambda _device, _arm, _now: Fate())
+        self.noise = noise or (lambda _device, _arm, _now: Fate())
         self.nodes = nodes or (lambda _now: Nodes())
         self._reports: list[tuple[float, int, Outcome]] = []
         """Those that are under way, and when they arrive."""
@@ -224,12 +224,12 @@ class World:
         edges: int = 1,
         *,
         limits: Limits | None = None,
-        weather: Weather | None = None,
+        noise: Noise | None = None,
     ) -> Iterator[Self]:
         """Make a world whose database is in memory and goes with the block."""
         database = Database("sqlite://")
         try:
-            yield cls(database, programs, edges, limits=limits, weather=weather)
+            yield cls(database, programs, edges, limits=limits, noise=noise)
         finally:
             database.close()
 
@@ -290,7 +290,7 @@ class World:
         raise AssertionError(f"nothing was armed in {limit} steps")
 
     def device(self, number: int) -> str:
-        """Say which device sends the request of this number: by default each in its turn."""
+        """Return which device sends the request of this number: by default each in its turn."""
         return f"d{number % self.devices}"
 
     def _request(self, path: str) -> None:
@@ -314,9 +314,9 @@ class World:
                 would = chosen
         nodes = self.nodes(self.now)
         nature = frozenset(f"nature@{point}" for point in nodes.gone)
-        run = Run(faults, nature, now=self.now, lags=nodes.lags, lot=trace_id)
+        run = Run(faults, nature, now=self.now, lags=nodes.lags, draw_key=trace_id)
         run.execute(self.programs[path])
-        fate = self.weather(device, arm, self.now)
+        fate = self.noise(device, arm, self.now)
         good = run.good and not fate.fails
         if not good and not any(each.operation.fired for each in run.spans):
             for experiment in self.rules():

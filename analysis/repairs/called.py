@@ -32,7 +32,7 @@ class Called:
 
     @classmethod
     def parse(cls, text: str) -> Called:
-        """Read the file. Raises ValueError, which says what is wrong where."""
+        """Read the file. Raises ValueError with the place and what is wrong."""
         found = tomllib.loads(text)
         for request_class, table in found.items():
             _check(request_class, table)
@@ -42,11 +42,12 @@ class Called:
         return cls(names, losses)
 
     def name(self, request_class: str) -> str:
-        """Say how people call it."""
+        """Return how people call it."""
         return self.names.get(request_class, request_class)
 
     def lost(self, request_class: str) -> str:
-        """Say what is not possible without it: ``Play is lost``, where nobody says it better."""
+        """Return what users cannot do without it: ``Play is lost``, unless a better sentence was
+        given."""
         return self.losses.get(request_class) or f"{self.name(request_class)} is lost"
 
 
@@ -64,4 +65,4 @@ def _check(request_class: str, table: Any) -> None:
         if key not in KEYS:
             raise ValueError(f"{where}: only {' and '.join(KEYS)} are known")
         if not isinstance(value, str) or not 0 < len(value) <= LONGEST or not value.isprintable():
-            raise ValueError(f"{where}: {value!r} is no line of 1 to {LONGEST} characters")
+            raise ValueError(f"{where}: {value!r} is not a line of 1 to {LONGEST} characters")

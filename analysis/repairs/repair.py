@@ -49,8 +49,7 @@ class Repair:
 def repairs(
     faults: Sequence[str], broken: Sequence[Break], callees: Mapping[str, str]
 ) -> tuple[Repair, ...]:
-    """Suggest what would mend a finding, what does most first; none where nothing is known of who
-    calls."""
+    """Return repairs for a finding, the most effective first; none if its callers are unknown."""
     known = [each for each in broken if each.caller != "unknown"]
     if not known:
         return ()
@@ -108,7 +107,7 @@ def _transaction(each: Break, names: Mapping[str, str]) -> Repair:
 def _fallbacks(
     faults: Sequence[str], broken: Sequence[Break], names: Mapping[str, str]
 ) -> Iterator[Repair]:
-    """Where there are several breaks it is enough that one of their callers copes."""
+    """Return where there are several breaks it is enough that one of their callers copes."""
     seen = set()
     for each in broken:
         if each.caller in seen:

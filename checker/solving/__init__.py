@@ -45,7 +45,7 @@ class Report:
 
 
 def check(certificate: Any) -> list[str]:
-    """Say in words what is wrong with a certificate; an empty list if nothing is."""
+    """Return what is wrong with a certificate, in words; an empty list if nothing is."""
     try:
         return list(examine(certificate).problems)
     except UnreadableCertificate as error:
@@ -55,14 +55,14 @@ def check(certificate: Any) -> list[str]:
 def examine(certificate: Any) -> Report:
     """Check a certificate. Raises UnreadableCertificate where it is none of this format."""
     if not isinstance(certificate, dict):
-        raise UnreadableCertificate("this is no certificate: it is no JSON object")
+        raise UnreadableCertificate("this is not a certificate: it is no JSON object")
     if certificate.get("format") == "ldfi-certificate/1":
         raise UnreadableCertificate(
             "this certificate is of an older format, 'ldfi-certificate/1', which lacks what a check"
             f" needs; a campaign that runs again writes one in {FORMAT!r}"
         )
     if certificate.get("format") != FORMAT:
-        raise UnreadableCertificate(f"this is no certificate in the format {FORMAT!r}")
+        raise UnreadableCertificate(f"this is not a certificate in the format {FORMAT!r}")
     effort = Effort()
     try:
         problem = malformed(certificate, effort)

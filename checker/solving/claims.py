@@ -13,7 +13,7 @@ TWO = 2
 
 
 def wrong_claims(world: World, data: dict[str, Any]) -> list[str]:
-    """Say what does not follow from the runs."""
+    """Return the claims that do not follow from the runs."""
     return [
         *_wrong_minimal(world, data),
         *_wrong_findings(world, data),
@@ -86,7 +86,7 @@ def _wrong_larger(world: World, data: dict[str, Any]) -> Iterator[str]:
 
 
 def _is_finding(world: World, data: dict[str, Any], variables: int) -> bool:
-    """Tell whether this is within the bounds, and everything less is survived."""
+    """Return whether this is within the bounds, and everything less is survived."""
     largest = data["axioms"]["bounds"]["max_size"]
     if largest is not None and variables.bit_count() > largest:
         return False

@@ -33,12 +33,12 @@ class Reading:
 
     @property
     def injected(self) -> frozenset[str]:
-        """The faults that were tried in it; empty where nobody tried any."""
+        """Return the faults that were injected in it; empty if none were."""
         return frozenset(self.run.get("injected", ()))
 
 
 def firm_only(data: dict[str, Any]) -> bool:
-    """Tell whether the firm runs say less, or something else, than all of them."""
+    """Return whether the firm runs say less, or something else, than all of them."""
     return any(
         run.get("firm", True) is not True or run.get("among", "both") != "both"
         for run in data["evidence"]
@@ -138,23 +138,23 @@ class World:
         self.clause_of[reading.number] = clause
 
     def binds(self, clause: ShownSafe, touched: int) -> bool:
-        """Tell whether a clause shows that these, with what is down, are survived."""
+        """Return whether a clause proves that these, with what is down, are survived."""
         return not clause.points & touched and (self.monotone or not clause.failed & ~touched)
 
     def covers(self, survived: int, touched: int) -> bool:
-        """Tell whether a set survived as a whole says so of these."""
+        """Return whether a set survived as a whole says so of these."""
         alone = touched & ~self.language.down
         return alone == survived or (self.monotone and not alone & ~survived)
 
     def shows(self, number: int, touched: int) -> bool:
-        """Tell whether this run shows that these are survived."""
+        """Return whether this run shows that these are survived."""
         self.effort.spend(1)
         if number in self.clause_of:
             return self.binds(self.clause_of[number], touched)
         return number in self.survived and self.covers(self.survived[number], touched)
 
     def safe(self, touched: int) -> bool:
-        """Tell whether any run taken in so far shows that these are survived."""
+        """Return whether any run taken in so far shows that these are survived."""
         self.effort.spend(1 + touched.bit_count() + len(self.survived))
         if any(self.covers(each, touched) for each in self.survived.values()):
             return True
@@ -168,6 +168,6 @@ class World:
         return any(self.binds(self.clauses[each], touched) for each in members(missed))
 
     def fails(self, touched: int) -> bool:
-        """Tell whether any run taken in so far failed of these, or of less."""
+        """Return whether any run taken in so far failed of these, or of less."""
         self.effort.spend(1 + len(self._failed))
         return any(not each & ~touched for each in self._failed)

@@ -14,7 +14,8 @@ TWICE = 2
 
 
 def wrong_figures(world: World, data: dict[str, Any]) -> list[str]:
-    """Say what does not follow. Takes in the runs, one after the other."""
+    """Return the figures that do not follow from the runs, learning the runs one after the
+    other."""
     return [
         *_wrong_rechecks(world, data),
         *_wrong_runs(data, world.effort),
@@ -139,7 +140,7 @@ def _wrong_violations(world: World, data: dict[str, Any]) -> Iterator[str]:
 
 
 def _undecided(world: World, faults: frozenset[str]) -> bool:
-    """Tell whether these may be tried, and no run says what becomes of them."""
+    """Return whether these may be tried and no run decides them."""
     touched = world.language.expand(faults) | world.language.down
     return (
         world.language.admissible(world.language.bits(faults))
@@ -190,7 +191,7 @@ def _wrong_bound(world: World, data: dict[str, Any]) -> Iterator[str]:
 
 
 def _wrong_doubt(world: World, data: dict[str, Any]) -> Iterator[str]:
-    """Report what is said of doubt and does not follow."""
+    """Report statements on doubt that do not follow from the runs."""
     doubt, runs = data["doubt"], _experiments(data)
     survived = Counter(frozenset(run["injected"]) for run in runs if run["good"])
     once = sum(count == 1 for count in survived.values())
@@ -214,7 +215,7 @@ def _wrong_doubt(world: World, data: dict[str, Any]) -> Iterator[str]:
 def _settled(
     world: World, data: dict[str, Any], harm: Reading, survived: Counter[frozenset[str]]
 ) -> bool:
-    """Tell whether both sides of a contradiction were seen more than once."""
+    """Return whether both sides of a contradiction were seen more than once."""
     world.effort.spend(len(world.bad) + len(world.readings))
     fired = frozenset(harm.failed)
     witnesses = sum(fired.issuperset(each.failed) for each in world.bad.values())

@@ -115,7 +115,7 @@ class Vocabulary:
         return mask
 
     def excluded(self, variables: int, newest: int) -> bool:
-        """Tell whether the newest of these variables completes an exclusion."""
+        """Return whether the newest of these variables completes an exclusion."""
         exclusions = self._excluding.get(newest, ())
         if not exclusions:
             return False
@@ -126,14 +126,14 @@ class Vocabulary:
         )
 
     def admissible(self, variables: int) -> bool:
-        """Tell whether these may be tried together."""
+        """Return whether these may be tried together."""
         return not variables & ~self.offered and not any(
             self.excluded(variables, each) for each in members(variables)
         )
 
 
 def _completes(reaches: list[int], exclusion: int) -> bool:
-    """Tell whether these bring all of it about; one that does so alone was named as a whole."""
+    """Return whether these bring all of it about; one that does so alone was named as a whole."""
     covered = 0
     for reach in reaches:
         if exclusion & ~reach:

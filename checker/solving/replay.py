@@ -69,7 +69,7 @@ class _Replay:
         self._offers: dict[int, int] = {}
 
     def follow(self, place: _Place, step: Any) -> list[_Place] | str:
-        """Say what is left to decide after this step, or why it decides nothing."""
+        """Return what is left to decide after this step; or why it decides nothing."""
         if isinstance(step, str):
             return self._leaf(place, step)
         runs = step if isinstance(step, list) else [step]

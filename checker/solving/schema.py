@@ -16,7 +16,7 @@ Field: TypeAlias = Callable[[Any], str | None]
 
 
 def malformed(data: dict[str, Any], effort: Effort) -> str | None:
-    """Say where it does not look as it should; None if it does."""
+    """Return where it does not look as it should; None if it does."""
     problem = _language_shape(data.get("axioms"))
     if problem is not None:
         return f"axioms{problem}"
@@ -27,11 +27,11 @@ def malformed(data: dict[str, Any], effort: Effort) -> str | None:
 
 
 def _language_shape(value: Any) -> str | None:
-    """Say whether the names of faults can be read at all, on which all else depends."""
+    """Return whether the names of faults can be read at all, on which all else depends."""
     if type(value) is not dict:
-        return " is no object"
+        return " is not an object"
     if type(value.get("language")) is not dict:
-        return ".language is no object"
+        return ".language is not an object"
     problem = texts(value["language"].get("faults"))
     return None if problem is None else f".language.faults{problem}"
 
@@ -141,7 +141,7 @@ def _run(known: frozenset[str]) -> Field:
     def check(value: Any) -> str | None:
         origin = value.get("origin") if type(value) is dict else None
         if type(origin) is not str or origin not in shapes:
-            return " is no run of a known origin"
+            return " is not a run of a known origin"
         return shapes[origin](value)
 
     return check
@@ -151,7 +151,7 @@ def _pair(known: frozenset[str]) -> Field:
     def check(value: Any) -> str | None:
         if type(value) is list and len(value) == 2 and set(map(type, value)) == {str}:
             return None if known.issuperset(value) else " names what is not in the language"
-        return " is no pair of faults"
+        return " is not a pair of faults"
 
     return check
 
@@ -162,10 +162,10 @@ def fields(required: Mapping[str, Field], more: Mapping[str, Field] | None = Non
 
     def check(value: Any) -> str | None:
         if type(value) is not dict:
-            return " is no object"
+            return " is not an object"
         for key, each in value.items():
             if key not in possible:
-                return f".{_said(key)} is no field of a certificate"
+                return f".{_said(key)} is not a field of a certificate"
             problem = possible[key](each)
             if problem is not None:
                 return f".{key}{problem}"
@@ -182,7 +182,7 @@ def each_of(item: Field, distinct: Field | None = None) -> Field:
 
     def check(value: Any) -> str | None:
         if type(value) is not list:
-            return " is no list"
+            return " is not a list"
         for position, each in enumerate(value):
             problem = item(each)
             if problem is not None:
@@ -197,7 +197,7 @@ def mapping(known: frozenset[str], item: Field) -> Field:
 
     def check(value: Any) -> str | None:
         if type(value) is not dict:
-            return " is no object"
+            return " is not an object"
         for key, each in value.items():
             if key not in known:
                 return f" names {_said(key)}, which is not in the language"
@@ -227,7 +227,7 @@ def name(known: frozenset[str]) -> Field:
 
     def check(value: Any) -> str | None:
         sound = type(value) is str and value in known
-        return None if sound else " is no name in the language"
+        return None if sound else " is not a name in the language"
 
     return check
 
@@ -262,7 +262,7 @@ def number(least: int = 0) -> Field:
 
     def check(value: Any) -> str | None:
         sound = type(value) is int and least <= value <= MANY
-        return None if sound else f" is no whole number from {least} to {MANY}"
+        return None if sound else f" is not a whole number from {least} to {MANY}"
 
     return check
 
@@ -274,7 +274,7 @@ def anything(_value: Any) -> str | None:
 
 def an_object(value: Any) -> str | None:
     """Accept an object, whatever is in it."""
-    return None if type(value) is dict else " is no object"
+    return None if type(value) is dict else " is not an object"
 
 
 def boolean(value: Any) -> str | None:
@@ -290,13 +290,13 @@ def finite(value: Any) -> str | None:
 
 def text(value: Any) -> str | None:
     """Accept a text."""
-    return None if type(value) is str else " is no text"
+    return None if type(value) is str else " is not text"
 
 
 def texts(value: Any) -> str | None:
     """Accept a list of distinct texts."""
     if type(value) is not list or not set(map(type, value)) <= {str}:
-        return " is no list of texts"
+        return " is not a list of texts"
     return " names something twice" if len(set(value)) < len(value) else None
 
 
@@ -324,12 +324,12 @@ def _unseen(value: Any) -> str | None:
 
 def _steps(value: Any) -> str | None:
     sound = type(value) is list and set(map(type, value)) <= {int, str, list}
-    return None if sound else " is no list of steps"
+    return None if sound else " is not a list of steps"
 
 
 def _numbers(value: Any) -> str | None:
     sound = type(value) is list and set(map(type, value)) <= {int}
-    return None if sound else " is no list of whole numbers"
+    return None if sound else " is not a list of whole numbers"
 
 
 def _sets_are_distinct(value: list[list[str]]) -> str | None:

@@ -185,7 +185,7 @@ def _page(
     definition = definition_from_json(campaign.definition) if campaign is not None else None
     decides = thresholds(definition.settings if definition else None, view)
     current = now_of(view)
-    lesson = found.row.lesson if found.row is not None else None
+    result = found.row.lesson if found.row is not None else None
     runs = runs_shown(found.row)
     return rendered(
         request,
@@ -203,7 +203,7 @@ def _page(
         settings=definition.settings if definition else Settings(),
         runs=runs,
         beside=runs_beside(runs),
-        traces=(lesson or {}).get("traces", []),
+        traces=(result or {}).get("traces", []),
         graph=graph,
         roles=ROLES,
         finding=finding,

@@ -28,7 +28,7 @@ async def bookmarks(request: Request) -> Response:
 
 
 async def position(request: Request) -> Response:
-    """Tell where a member stopped watching one title, in seconds."""
+    """Return where a member stopped watching one title, in seconds."""
     member, title = request.path_params["member"], request.path_params["title"]
     try:
         rows = await stored(request.app.state.client, member)

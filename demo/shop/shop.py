@@ -44,7 +44,7 @@ async def home(request: Request) -> Response:
 
 
 async def checkout(request: Request) -> Response:
-    """Tell what an order costs, and when it comes."""
+    """Return what an order costs, and when it comes."""
     delivery = await stock(request.app.state.client)
     if not delivery["known"] and not repaired("checkout-stock"):
         return JSONResponse({"error": "nobody knows what is in stock"}, status_code=503)

@@ -59,7 +59,7 @@ class Engine:
         return done.stdout.strip()
 
     def has(self, image: str) -> bool:
-        """Tell whether there is such an image."""
+        """Return whether there is such an image."""
         found = subprocess.run(
             ["podman", "image", "exists", image], env=dict(self.environment), check=False
         )

@@ -46,7 +46,7 @@ class StandIn:
     fill: Fill = lambda _folder: None
 
     def key(self, base: str) -> str:
-        """Tell what it is made of, in twelve characters."""
+        """Return what it is made of, in twelve characters."""
         seen = hashlib.sha256(f"{base} {self.of}".encode())
         for file in sorted((FOLDER / self.folder).iterdir()):
             seen.update(file.name.encode() + file.read_bytes())

@@ -43,7 +43,7 @@ class Collector:
 
     @property
     def url(self) -> str:
-        """Where it takes spans, OTLP over HTTP."""
+        """Return where it takes spans, OTLP over HTTP."""
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:

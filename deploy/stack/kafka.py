@@ -86,7 +86,7 @@ class Broker:
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """Return where it listens."""
         return f"127.0.0.1:{self.port}"
 
     @property
@@ -150,7 +150,7 @@ class Broker:
 
     @property
     def log(self) -> str:
-        """What all its lives have said."""
+        """Return the log of all its lives."""
         return (self.folder / "kafka.log").read_text(errors="replace")
 
     def kill(self) -> None:

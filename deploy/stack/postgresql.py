@@ -85,10 +85,10 @@ class Server:
         if done.returncode:
             raise Missing(f"initdb of {self.binaries} failed: {done.stderr}")
 
-    def command(self, *besides: str) -> list[str | Path]:
+    def command(self, *extra: str) -> list[str | Path]:
         """Write the command that starts it, with these settings besides, as :func:`unprivileged`
         has to."""
-        chosen = (*_NO_DISK, *(() if self.killable else _FAST), *besides)
+        chosen = (*_NO_DISK, *(() if self.killable else _FAST), *extra)
         settings = [word for setting in chosen for word in ("-c", setting)]
         program = self.binaries / "postgres"
         return [program, "-D", self.folder / "data", "-k", self.folder, *settings]

@@ -37,7 +37,7 @@ class Roles:
     doors: dict[str, int] = field(default_factory=lambda: {"api": free_port()})
 
     def url(self, name: str) -> str:
-        """Tell where this one listens."""
+        """Return where this one listens."""
         return f"http://127.0.0.1:{self.ports[name]}"
 
     def start(self, name: str) -> None:
@@ -69,7 +69,7 @@ class Roles:
         raise Missing(f"{name} is not ready after {START_SECONDS:.0f} s")
 
     def answers(self, name: str) -> bool:
-        """Tell whether it says that it is ready."""
+        """Return whether it says that it is ready."""
         try:
             return httpx.get(f"{self.url(name)}/readyz", timeout=2.0, trust_env=False).is_success
         except httpx.HTTPError:

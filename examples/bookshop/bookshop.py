@@ -52,7 +52,7 @@ MASKED = {
 
 
 def lack(store: str) -> str:
-    """Say why there is no such store here; empty where there is one."""
+    """Return why there is no such store here; empty where there is one."""
     modules = {"postgres": "psycopg", "redis": "redis"}
     for module in (modules[store], f"opentelemetry.instrumentation.{modules[store]}"):
         if find_spec(module) is None:
@@ -92,7 +92,7 @@ def masked(there: Collection[str]) -> dict[str, str]:
 
 
 def services(first_port: int = FIRST_PORT, there: Collection[str] | None = None) -> list[Service]:
-    """All of them, and the stores ``there`` (by default all that are here); the page is the
+    """Return all services, and the stores ``there`` (by default all that are here); the page is the
     first."""
     there = stores() if there is None else there
     ports = {name: first_port + i for i, name in enumerate((*NAMES, *STORES))}

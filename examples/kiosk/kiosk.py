@@ -39,7 +39,7 @@ PLANTED = (
 
 
 def services(first_port: int = FIRST_PORT) -> list[Service]:
-    """All of them; the page is the first."""
+    """Return all services; the page is the first."""
     ports = {name: first_port + i for i, name in enumerate(NAMES)}
     places = {name.upper(): f"http://127.0.0.1:{port}" for name, port in ports.items()}
     return [

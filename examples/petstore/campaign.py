@@ -130,7 +130,7 @@ def pairs(table: Mapping[str, Sequence[str]]) -> Pairs:
 
 
 def confirmed(others: Pairs, deaths: Sequence[Death]) -> Pairs:
-    """Of what interfered with others, that which killing bears out: another kind of request failed
+    """Return interference that killing confirms: another kind of request failed
     with the breaker open that did not before, or the same one does, which others make as well."""
     by_service = {death.service: death for death in deaths}
     return {
@@ -205,7 +205,7 @@ def kill(store: Petstore, told: Mapping[str, Any], say: Say) -> dict[str, Any]:
 
 
 def agrees(told: Mapping[str, Any]) -> bool:
-    """Tell whether all is as it was planted."""
+    """Return whether all is as it was planted."""
     wrong = told.get("killing says otherwise", {})
     return not (told["missed"] or told["not planted"] or any(wrong.values()))
 

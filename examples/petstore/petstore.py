@@ -45,7 +45,7 @@ SMALL: Final = ("-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xsh
 
 
 def missing() -> str:
-    """Say what without which nothing of it runs; empty where all of that is there."""
+    """Return what without which nothing of it runs; empty where all of that is there."""
     without = [name for name in ("javac", "mvn") if shutil.which(name) is None]
     if without:
         return f"the petstore needs a JDK and Maven: there is no {' and no '.join(without)}"
@@ -74,7 +74,7 @@ def build() -> None:
 
 
 def services(first_port: int = FIRST_PORT) -> list[Service]:
-    """All of them, and PostgreSQL; the gateway is the first."""
+    """Return all services, and PostgreSQL; the gateway is the first."""
     ports = {name: first_port + i for i, name in enumerate(LISTENING)}
     places = {name.upper(): f"http://127.0.0.1:{ports[name]}" for name in NAMES}
     places["POSTGRES"] = f"jdbc:postgresql://127.0.0.1:{ports['postgres']}/postgres"
@@ -86,7 +86,7 @@ def services(first_port: int = FIRST_PORT) -> list[Service]:
 
 
 def command(name: str) -> list[str]:
-    """Say how a service is started: all that ldfi needs is said to Java."""
+    """Return how a service is started: all that ldfi needs is said to Java."""
     agent = FIT / "target" / "agents" / f"opentelemetry-javaagent-{AGENT}.jar"
     under = [f"-javaagent:{agent}", f"-Dotel.javaagent.extensions={FIT / 'target/ldfi-fit.jar'}"]
     edge = ["-Dldfi.edge=true"] if name == "gateway" else []

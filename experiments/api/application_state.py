@@ -34,7 +34,7 @@ def begin(app: FastAPI, service: Service) -> None:
     app.state.trace_url, app.state.public_url = service.trace_url, service.public_url
     app.state.limits = service.limits
     app.state.owners, app.state.called = service.owners, service.called
-    app.state.engine = app.state.door = app.state.ingest = app.state.otlp_grpc = None
+    app.state.engine = app.state.record_writer = app.state.ingest = app.state.otlp_grpc = None
     app.state.rate_limiter = RateLimiter()
     app.state.streams = set()
     app.state.counts_outcomes = service.prometheus is not None
@@ -60,8 +60,8 @@ def take_in(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
     """Have spans and device metrics go through Kafka, where there is one."""
     if service.stream is None:
         return
-    app.state.door = RecordWriter(service.stream, service.topics, service.partitions)
-    beside(stack, app.state.door.run())
+    app.state.record_writer = RecordWriter(service.stream, service.topics, service.partitions)
+    beside(stack, app.state.record_writer.run())
     if service.role == "all":
         ingest = app.state.ingest = Ingest(lambda: worker_of(service))
         ingest.start()

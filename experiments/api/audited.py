@@ -19,7 +19,7 @@ def audited(session: Session, rows: Sequence[AuditRow]) -> list[AuditView]:
 
 
 def _about(session: Session, subjects: Collection[str]) -> dict[str, AuditSubject]:
-    """Tell which class and which failures these experiments and findings are about."""
+    """Return which class and which failures these experiments and findings are about."""
     experiments = select(ExperimentRow.id, ExperimentRow.request_class, ExperimentRow.hypothesis)
     findings = select(FindingRow.id, FindingRow.request_class, FindingRow.faults)
     return {

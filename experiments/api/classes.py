@@ -39,6 +39,7 @@ async def listing(
 
 @router.get("/called")
 async def called(request: Request, engine: Running, _caller: Viewer) -> dict[str, str]:
-    """Tell how people call request classes, by their exact names: those for which somebody said."""
+    """Return how people call request classes, by their exact names: those for which somebody
+    said."""
     names = called_of(request).names
     return {name: names[name] for name in sorted(engine.catalogue.classes) if name in names}

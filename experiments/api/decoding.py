@@ -87,7 +87,7 @@ def _gunzipped(body: bytes, most: int) -> tuple[bytes, bool]:
     try:
         plain = unzip.decompress(body, most)
     except zlib.error as error:
-        raise Problem(400, "unreadable-gzip", f"the body is no gzip: {error}") from error
+        raise Problem(400, "unreadable-gzip", f"the body is not gzip: {error}") from error
     if unzip.unconsumed_tail:
         raise _too_large()
     return plain, unzip.eof
@@ -104,7 +104,7 @@ def _unzstd(body: bytes, most: int) -> tuple[bytes, bool]:
     try:
         plain: bytes = unzip.decompress(body, max_length=most)
     except zstd.ZstdError as error:
-        raise Problem(400, "unreadable-zstd", f"the body is no zstd: {error}") from error
+        raise Problem(400, "unreadable-zstd", f"the body is not zstd: {error}") from error
     if not unzip.eof and not unzip.needs_input:
         raise _too_large()
     return plain, unzip.eof

@@ -108,7 +108,7 @@ async def events(
         raise Problem(503, "too-many-streams", f"{MAX_STREAMS} streams are open; try again later")
     since = None if last_event_id is None else int(last_event_id)
     if since is not None and since > _MAX_ID:
-        raise Problem(422, "invalid", f"Last-Event-ID {since} is no id of an event")
+        raise Problem(422, "invalid", f"Last-Event-ID {since} is not an id of an event")
     return Stream(streams, _events(engine, db, since))
 
 

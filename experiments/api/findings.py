@@ -183,7 +183,7 @@ async def acknowledge(
     db: Db,
     caller: Operator,
 ) -> FindingView:
-    """Say that somebody knows of it and what will become of it."""
+    """Acknowledge a finding: who owns it, and what will be done about it."""
     with db.change(clock.now(), caller.name) as change:
         return finding_view(findings.acknowledge(change, finding_id, said.said))
 
@@ -195,7 +195,7 @@ async def link(
     db: Db,
     caller: Operator,
 ) -> FindingView:
-    """Say where people work on it. Finding events carry the link from then on."""
+    """Record where people work on it. Finding events carry the link from then on."""
     with db.change(clock.now(), caller.name) as change:
         return finding_view(findings.link(change, finding_id, where.tracker_url or where.url))
 

@@ -20,5 +20,5 @@ router = APIRouter(prefix="/api/v1/forecast", tags=["campaigns"], route_class=Gu
 async def would_start(
     new: Annotated[NewCampaign, Depends(noting(NewCampaign))], engine: Running, _caller: Viewer
 ) -> ForecastView:
-    """Say what a campaign could decide, by the traffic there is; nothing is started."""
+    """Return what a campaign could decide, by the traffic there is; nothing is started."""
     return ForecastView.of(forecast_of(engine, new.definition(), new))

@@ -62,7 +62,8 @@ class HaltConnection(PatientConnection):
     _all: ClassVar[set[Any]] = set()
 
     def _busy(self) -> bool:
-        """Tell whether a whole request is being answered: one whose body is still to come idles."""
+        """Return whether a whole request is being answered: one whose body is still to come
+        idles."""
         return super()._busy() and not self.cycle.more_body
 
 
@@ -150,7 +151,7 @@ class HaltDoor:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """Return where it listens."""
         port: int = self._listener.getsockname()[1]
         return port
 

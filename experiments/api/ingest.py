@@ -20,7 +20,7 @@ from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.streams.otlp import Divided, divide, from_json
-from ldfi.experiments.streams.record_writer import Letter, RecordWriter
+from ldfi.experiments.streams.record_writer import KeyedMessage, RecordWriter
 from ldfi.experiments.streams.wire import write_outcome
 from ldfi.experiments.telemetry import clock
 from ldfi.fit.protocol.allocation import DEVICE_BITS, mark_of
@@ -43,8 +43,8 @@ class IngestRoute(GuardedRoute):
     max_body: ClassVar[int] = MAX_BODY
 
     def is_for_leader(self, app: FastAPI) -> bool:
-        """Tell whether they go straight to the engine, and another process has it."""
-        return app.state.door is None and app.state.engine is None
+        """Return whether they go straight to the engine, and another process has it."""
+        return app.state.record_writer is None and app.state.engine is None
 
 
 router = APIRouter(tags=["ingest"], route_class=IngestRoute)
@@ -109,11 +109,13 @@ async def receive_traces(request: Request, _caller: Ingest) -> Response:
     if kind not in {PROTOBUF, JSON}:
         raise Problem(415, "unsupported-media-type", f"{kind!r}: send {PROTOBUF} or {JSON}")
     decoding: Decoding = request.app.state.decoding
-    door: RecordWriter | None = request.app.state.door
+    record_writer: RecordWriter | None = request.app.state.record_writer
     try:
-        if door is not None:
+        if record_writer is not None:
             divided = await decoding.do(lambda: _divided(kind, body, encoding))
-            await _put(door, [(door.topics.spans, *piece) for piece in divided.pieces])
+            await _put(
+                record_writer, [(record_writer.topics.spans, *piece) for piece in divided.pieces]
+            )
             rejected = divided.rejected
         else:
             batch = await decoding.do(lambda: _decoded(kind, body, encoding))
@@ -149,9 +151,9 @@ def _divided(kind: str, body: bytes, encoding: str) -> Divided:
     return divide(plain)
 
 
-async def _put(door: RecordWriter, letters: list[Letter]) -> None:
+async def _put(record_writer: RecordWriter, messages: list[KeyedMessage]) -> None:
     try:
-        await door.put(letters)
+        await record_writer.put(messages)
     except StreamError as error:
         raise Problem(503, "stream-unavailable", str(error), {"Retry-After": "2"}) from error
 
@@ -243,9 +245,12 @@ async def receive_device_metrics(
     key: bytes = request.app.state.member_key
     outcomes = [o for item in batch.metrics if (o := _outcome(item, key)) is not None]
     rejected = len(batch.metrics) - len(outcomes)
-    door: RecordWriter | None = request.app.state.door
-    if door is not None:
-        await _put(door, [(door.topics.metrics, o.trace_id, write_outcome(o)) for o in outcomes])
+    record_writer: RecordWriter | None = request.app.state.record_writer
+    if record_writer is not None:
+        await _put(
+            record_writer,
+            [(record_writer.topics.metrics, o.trace_id, write_outcome(o)) for o in outcomes],
+        )
     else:
         engine = engine_of(request)
         engine.dropped["metric_unreadable"] += rejected

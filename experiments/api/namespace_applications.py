@@ -141,7 +141,7 @@ def _like(app: FastAPI) -> FastAPI:
     alike = copy.copy(app)
     alike.state = State()
     alike.state.allowed = app.state.allowed
-    above: object = ByNamespace  # which chooses among these, and is none of them
-    alike.user_middleware = [each for each in app.user_middleware if each.cls is not above]
+    by_namespace: object = ByNamespace  # which chooses among these, and is none of them
+    alike.user_middleware = [each for each in app.user_middleware if each.cls is not by_namespace]
     alike.middleware_stack = None
     return alike

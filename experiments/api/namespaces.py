@@ -66,7 +66,7 @@ class NamespaceView(BaseModel):
 @router.post("")
 async def put(new: NewNamespace, request: Request, db: Db, caller: Admin) -> NamespaceView:
     """Make a namespace, or change what one may take. Tokens for it are made in it."""
-    _check_above(db)
+    _check_global(db)
     if not request.app.state.namespaces.apart:
         raise Conflict("a database in memory has one namespace only: use a file, or PostgreSQL")
     made = await run_in_threadpool(_put, db, new, caller.name)
@@ -77,7 +77,7 @@ async def put(new: NewNamespace, request: Request, db: Db, caller: Admin) -> Nam
 @router.get("")
 def listing(db: Db, _caller: Admin) -> list[NamespaceView]:
     """List the namespaces beside the default one, by name."""
-    _check_above(db)
+    _check_global(db)
     with db.read() as session:
         return list(map(NamespaceView.of, namespaces.listed(session)))
 
@@ -90,6 +90,6 @@ def _put(db: Database, new: NewNamespace, who: str) -> Namespace:
         )
 
 
-def _check_above(db: Database) -> None:
+def _check_global(db: Database) -> None:
     if db.namespace:
         raise NotFound("there are no namespaces within a namespace")

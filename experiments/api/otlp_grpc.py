@@ -80,7 +80,7 @@ class _Answered(NamedTuple):
 
     @property
     def detail(self) -> str:
-        """What was wrong, for people."""
+        """Return the reason of the failure, for people."""
         try:
             problem = json.loads(self.body)
             return f"{problem['title']}: {problem.get('detail', '')}".removesuffix(": ")

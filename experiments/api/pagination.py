@@ -128,7 +128,7 @@ def _decoded(
 
 
 def _fits(value: object, column: InstrumentedAttribute[Any]) -> bool:
-    """Tell whether the database can compare ``value`` with this column."""
+    """Return whether the database can compare ``value`` with this column."""
     if type(value) is not column.type.python_type:
         return False
     if isinstance(value, str):

@@ -250,7 +250,7 @@ class _Incidents:
 
 
 def _incident(kind: str, request: Request, error: Exception) -> Response:
-    """Give the caller a number, and the log the details under the same number."""
+    """Return the caller a number, and the log the details under the same number."""
     incident = secrets.token_hex(8)
     _log.error(
         "incident %s: %s %s failed",

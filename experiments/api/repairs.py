@@ -72,7 +72,7 @@ class Explained:
         )
 
     def subject(self, public_url: str) -> Subject:
-        """Give what an issue is written of."""
+        """Return what an issue is written of."""
         url = f"{public_url}/findings/{self.row.id}" if public_url else ""
         counts = self.proof.counts if self.proof is not None else {}
         row = self.row

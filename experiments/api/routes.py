@@ -43,7 +43,7 @@ class GuardedRoute(APIRoute):
         return [each.call for each in self.dependant.dependencies if isinstance(each.call, Needs)]
 
     def is_for_leader(self, app: FastAPI) -> bool:
-        """Tell whether this needs the engine, and another process has it."""
+        """Return whether this needs the engine, and another process has it."""
         needed = any(each.call is engine_of for each in self.dependant.dependencies)
         return needed and app.state.engine is None
 

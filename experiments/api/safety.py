@@ -277,14 +277,14 @@ async def gate(
         int, Query(ge=0, le=1, description="Failures to be survived on top of the step.")
     ] = 1,
 ) -> GateView:
-    """Say whether this may be taken down now, or would leave a class one failure from pain.
+    """Return whether this may be taken down now, or would leave a class one failure from pain.
 
     By what is known, and by how things are: what fails now counts as down.
     """
     known = [await knowledge_beside(db, each) for each in _classes(engine, None)]
-    present = await engine.present(clock.now())
+    current_state = await engine.current_state(clock.now())
     windows = list(engine.scheduler.state.windows)
-    return GateView.of(await asyncio.to_thread(gate_of, down, windows, known, spare, present))
+    return GateView.of(await asyncio.to_thread(gate_of, down, windows, known, spare, current_state))
 
 
 @router.post("/maintenance/{window_id}/close")

@@ -67,7 +67,7 @@ def live_experiments(engine: Engine) -> dict[str, Experiment]:
 
 
 def forecast_of(engine: Engine, definition: Definition, given: Bounded) -> Forecast:
-    """Say how a campaign would start now, by the traffic there is."""
+    """Return how a campaign would start now, by the traffic there is."""
     fdr = engine.scheduler.state.fdr
     named = given.named()
     return forecast(definition, named, engine.catalogue, fdr, engine.waits, clock.now())

@@ -355,7 +355,7 @@ class ClassView(View):
         {}, description="Points that only some of its requests call: the share of them that do."
     )
     not_looked_at: dict[str, str] = Field(
-        {}, description="What happens in its requests and is no part of their outcome, and why."
+        {}, description="What happens in its requests and is not a part of their outcome, and why."
     )
 
     unseen: UnseenView = Field(

@@ -82,7 +82,7 @@ async def was_it_us(
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> WasItUsView:
-    """Say whether anything was injected in a window of time, and what came of it."""
+    """Return whether anything was injected in a window of time, and what came of it."""
     until = clock.now() if until is None else until
     since = max(0.0, until - LAST) if since is None else since
     if since > until:

@@ -37,18 +37,18 @@ class Candidate:
 
     @property
     def leader(self) -> Leader | None:
-        """What leads the default namespace, while this process leads."""
+        """Return the leader of the default namespace; None while another process leads."""
         return self._default.leader
 
     async def stand(self) -> bool:
-        """Lead, unless somebody else does; whether we do. Raises what the database raises."""
+        """Try to lead; return whether we do. Raises what the database raises."""
         if not await self._election.win():
             return False
         try:
             await self._gather()
             epoch, *_ = [each.enter() for each in self._posts()]
             for each in self._posts():
-                each.lead(self._above(each))
+                each.lead(self._global_controls(each))
         except BaseException:
             await self._drop()
             await self._election.give_up()
@@ -57,11 +57,11 @@ class Candidate:
         return True
 
     def join(self, post: Post) -> None:
-        """Lead another namespace, too, whenever this process leads. Raises what the database
+        """Lead another namespace too, whenever this process leads. Raises what the database
         raises."""
         if self.leader is not None:
             post.enter()
-            post.lead(self._above(post))
+            post.lead(self._global_controls(post))
         self._others.append(post)
 
     async def run(self) -> None:
@@ -80,14 +80,14 @@ class Candidate:
                 _log.exception("nobody could be made leader here; trying again")
 
     async def end(self) -> None:
-        """Put everything on record as the service ends, and let somebody else lead at once."""
+        """Write everything on record at the end of the service, and release the lock."""
         for each in reversed(self._posts()):
             await each.end()
         await self._election.give_up()
 
     async def _drop(self) -> None:
-        """Stop leading: the lock is lost, so somebody else may lead already. What edges hold
-        ends by itself, at the latest with the leases that are on record."""
+        """Stop leading, since the lock is lost and another process may lead already. Edges stop
+        by themselves, at the latest with the leases on record."""
         led = [each.leader for each in self._posts() if each.leader is not None]
         for leader in led:
             leader.engine.board.close()
@@ -97,8 +97,9 @@ class Candidate:
     def _posts(self) -> list[Post]:
         return [self._default, *self._others]
 
-    def _above(self, post: Post) -> GlobalControls:
-        """Make what is over the namespace that is led there."""
+    def _global_controls(self, post: Post) -> GlobalControls:
+        """Return the halt, guardrails and limits shared by all namespaces, for the one led
+        there."""
 
         def others() -> Sequence[Database]:
             return [each.database for each in self._posts() if each is not post]

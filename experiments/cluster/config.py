@@ -114,7 +114,7 @@ def _readable_owners(path: str | None) -> str | None:
 
 
 def owners_in(path: str | None) -> Owners:
-    """Read who owns what; nobody owns anything where there is no file. Raises ValueError."""
+    """Read who owns which service; empty without a file. Raises ValueError."""
     if path is None:
         return Owners()
     try:
@@ -312,7 +312,7 @@ class Config(BaseSettings):
     keep_lessons_days: int = Field(
         30,
         ge=1,
-        description="Days for which `ldfi prune` keeps the lessons of experiments one by one; what "
+        description="Days for which `ldfi prune` keeps the results of experiments one by one; what "
         "older ones came to is kept for good.",
     )
     keep_runs_days: int = Field(
@@ -394,13 +394,11 @@ class Config(BaseSettings):
     def _together(self) -> Self:
         self.waiting()
         if self.halt_port is not None and self.halt_port == self.port:
-            raise ValueError(f"halt_port and port are both {self.port}: two doors need two ports")
+            raise ValueError(f"halt_port must differ from port, got {self.port} for both")
         if self.grpc_port in {self.port, self.halt_port} - {0, None}:
-            raise ValueError(
-                f"grpc_port {self.grpc_port} is taken: port and halt_port differ from it"
-            )
+            raise ValueError(f"grpc_port must differ from port and halt_port, got {self.grpc_port}")
         if self.halt_port is not None and self._in_memory():
-            raise ValueError("halt_port needs a database that lasts: two doors, two connections")
+            raise ValueError("halt_port requires a persistent database, not in-memory SQLite")
         if self.guardrails and self.prometheus_url is None:
             raise ValueError("guardrails need prometheus_url")
         if self.webhook_url is not None and self.webhook_secret is None:
@@ -464,12 +462,12 @@ class Config(BaseSettings):
         return Waiting.of(quiet, self.patience)
 
     def hasty(self) -> bool:
-        """Tell whether ``quiet`` is right only where services export more often than by default,
-        and nobody has said that they do."""
+        """Return whether ``quiet`` is too short for services that export at the default
+        interval, and no interval was set."""
         return self.quiet is not None and self.quiet < self.export_interval
 
     def limits(self) -> Limits:
-        """Return what holds for all campaigns together."""
+        """Return the limits that hold for all campaigns together."""
         return Limits(
             self.max_concurrent,
             self.members_per_hour,
@@ -529,12 +527,12 @@ def variable(name: str) -> str:
 
 
 def is_secret(name: str) -> bool:
-    """Tell whether an option is never shown."""
+    """Return whether an option is never shown."""
     return "SecretStr" in str(Config.model_fields[name].annotation)
 
 
 def origins(environ: Mapping[str, str]) -> dict[str, str]:
-    """Tell where each option that is set comes from: a variable's name, or a file's."""
+    """Return where each option that is set comes from: a variable's name, or a file's."""
     file = _file(environ)
     found = dict.fromkeys(_config_file(), str(file))
     for name in Config.model_fields:
@@ -593,14 +591,15 @@ def _unknown_variables(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    """Guess what may have been meant; what all names begin with makes none of them alike."""
+    """Return a hint on which name may have been meant. A prefix that all names share does not
+    count."""
     bare = {each.removeprefix(PREFIX): each for each in known}
     close = difflib.get_close_matches(name.removeprefix(PREFIX), bare, n=1)
     return f"; did you mean {bare[close[0]]}?" if close else "; `ldfi config table` lists all"
 
 
 def _fault(item: Any) -> str:
-    """Say in one sentence what is wrong; the value is shown where it is no secret."""
+    """Return in one sentence what is wrong; the value is shown unless it is secret."""
     if not item["loc"]:
         return fault(item, Config.model_fields, shows=False)
     name = str(item["loc"][0])

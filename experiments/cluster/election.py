@@ -21,10 +21,10 @@ class Election(Protocol):
     """A lock that one process can have."""
 
     async def win(self) -> bool:
-        """Take the lock; whether it is ours. Never waits for somebody else to let go."""
+        """Try to take the lock; return whether it is ours. Never waits for it."""
 
     async def holds(self) -> bool:
-        """Tell whether the lock is still ours. When that cannot be told, it is not."""
+        """Return whether the lock is still ours; False if that is unknown."""
 
     async def give_up(self) -> None:
         """Let go of it."""

@@ -13,5 +13,5 @@ ADVICE: Final = (
 
 
 def is_example(secret: str) -> bool:
-    """Tell whether a secret is one of the published examples, or stands for one to be made."""
+    """Return whether a secret is one of the published examples, or stands for one to be made."""
     return secret.strip().lower().startswith(_BEGIN)

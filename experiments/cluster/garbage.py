@@ -18,7 +18,7 @@ THOROUGH_SECONDS: Final = 3600.0
 
 @contextmanager
 def short_collections(clock: Callable[[], float] = time.monotonic) -> Iterator[None]:
-    """Set aside whatever survives a full collection: the next one looks at what came since."""
+    """Freeze what survives a full collection, so that the next one is short."""
     thorough_at = clock() + THOROUGH_SECONDS
 
     def collected(phase: str, info: dict[str, int]) -> None:

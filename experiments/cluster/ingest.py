@@ -48,12 +48,12 @@ class Ingest:
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish what is finished, commit, leave the group."""
+        """Finish, commit and leave the group."""
         self._stopped.set()
         self._thread.join()
 
     def ready(self) -> bool:
-        """Tell whether the brokers have answered not long ago, some partitions are ours, and we
+        """Return whether the brokers have answered not long ago, some partitions are ours, and we
         get on with them."""
         worker = self.worker
         if worker is None or not worker.seen.partitions:

@@ -28,11 +28,11 @@ FEED_SECONDS: Final = 5.0
 class Leader:
     """The engine at work. Made anew each time a process begins to lead, from what is on record.
 
-    ``db`` is fenced: whatever is written after another leader has come is refused. ``above``: what
-    is over the namespace whose store it is.
+    ``db`` is fenced: it refuses writes after another leader has taken over. ``global_controls``:
+    halt, guardrails and limits shared by all namespaces.
     """
 
-    def __init__(self, service: Service, db: Database, above: GlobalControls) -> None:
+    def __init__(self, service: Service, db: Database, global_controls: GlobalControls) -> None:
         self.database = db
         self.engine = Engine(
             db,
@@ -41,7 +41,7 @@ class Leader:
             waiting=service.waiting,
             limits=service.limits,
             outcomes=service.outcomes,
-            above=above,
+            global_controls=global_controls,
         )
         self._feed: Feed | None = None
         self._feeding: asyncio.Task[None] | None = None
@@ -58,7 +58,7 @@ class Leader:
         self._tasks = [_begun(each) for each in _beside(service, db, self.engine)]
 
     async def end(self, reason: str) -> None:
-        """Disarm, put what was learned on record, and stop."""
+        """Disarm, write results on record, and stop."""
         self.engine.board.close()
         fed = await self._stop()
         now = clock.now()
@@ -68,7 +68,7 @@ class Leader:
             await fed.close()
 
     async def drop(self) -> None:
-        """Stop at once and write nothing: somebody else may lead already."""
+        """Stop at once and write nothing: another process may lead already."""
         self.engine.board.close()
         fed = await self._stop()
         if fed is not None:
@@ -107,6 +107,6 @@ def _begun(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
 
 
 def note_end(task: asyncio.Task[None]) -> None:
-    """Log a task that ended: none does by itself, so it has died of something nobody thought of."""
+    """Log a task that ended: none does by itself, so it failed unexpectedly."""
     if not task.cancelled() and (error := task.exception()) is not None:
         _log.critical("a part of the service has died", exc_info=error)

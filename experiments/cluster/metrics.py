@@ -51,7 +51,7 @@ IN_WORKER: Final = (
 
 
 def of_worker(ingest: Ingest) -> Iterator[Family]:
-    """Tell what an ingest worker has done and where it stands."""
+    """Return the metrics of an ingest worker."""
     yield family(READY, {(): ingest.ready()})
     worker = ingest.worker
     if worker is None:

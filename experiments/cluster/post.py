@@ -27,21 +27,22 @@ class Post:
         self._epoch = 0
 
     def enter(self) -> int:
-        """Fence off whoever led here before; the new epoch. Raises what the database raises."""
+        """Fence off the former leader; return the new epoch. Raises what the database raises."""
         with self.database.change(clock.now()) as change:
             self._epoch = leaders.enter(change.session, self.service.advertise_url)
             tallies.make_good(change.session)
             findings.make_good(change.session)
         return self._epoch
 
-    def lead(self, above: GlobalControls) -> Leader:
+    def lead(self, global_controls: GlobalControls) -> Leader:
         """Begin to lead, once it is entered. Raises what the database raises."""
-        self.leader = Leader(self.service, self.database.fenced(self._epoch), above)
+        self.leader = Leader(self.service, self.database.fenced(self._epoch), global_controls)
         self._changed(self.leader.engine)
         return self.leader
 
     async def end(self) -> None:
-        """Put everything on record as the service ends, and let somebody else lead at once."""
+        """Write everything on record at the end of the service, and let another process lead at
+        once."""
         leader = self._left()
         if leader is not None:
             await leader.end("the service was stopped")
@@ -49,7 +50,7 @@ class Post:
                 leaders.leave(change.session, self._epoch)
 
     async def drop(self) -> None:
-        """Stop at once and write nothing: somebody else may lead already."""
+        """Stop at once and write nothing: another process may lead already."""
         leader = self._left()
         if leader is not None:
             await leader.drop()

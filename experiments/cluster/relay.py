@@ -100,13 +100,14 @@ class EdgeRelay:
         self._called.set()
 
     def halt(self) -> None:
-        """Disarm everything here, at once; what the leader has armed now stays out of force."""
+        """Disarm everything here, at once; rules that the leader has armed by now stay out of
+        force."""
         self.board.clear()
         for each in self.under:
             each.halt()
 
     def rest(self) -> None:
-        """Serve nobody until an edge calls again: this process leads now, or ends."""
+        """Stop to serve until an edge calls again: this process leads now, or ends."""
         self._called.clear()
         self.board.close()
         for task in self._stocking.values():
@@ -136,14 +137,14 @@ class EdgeRelay:
 
     async def ask(self, name: str, experiment: str, arm: Arm, number: int, now: float) -> bool:
         """Let an edge enrol one more device, as :meth:`RulesBoard.ask` does."""
-        board, posted = self.board, self.board.all().get(experiment)
-        if posted is None or posted.down is not None:
+        board, armed_rule = self.board, self.board.all().get(experiment)
+        if armed_rule is None or armed_rule.down is not None:
             return False
         self._part(experiment).asked_at = now
-        if posted.room(now) <= 0 and not await self._granted(experiment):
+        if armed_rule.room(now) <= 0 and not await self._granted(experiment):
             return False
         granted = board.ask(name, experiment, arm, number, clock.now())
-        if granted and posted.room(clock.now()) <= 0:
+        if granted and armed_rule.room(clock.now()) <= 0:
             self._stock(experiment)
         return granted
 
@@ -158,8 +159,10 @@ class EdgeRelay:
         followed = {each: p for each, p in board.all().items() if p.parts or p.members}
         # once a rule is over, what edges never told counts as used
         report = {
-            each: Enrolled(posted.spent if each in over else posted.used, posted.enrolled)
-            for each, posted in followed.items()
+            each: Enrolled(
+                armed_rule.spent if each in over else armed_rule.used, armed_rule.enrolled
+            )
+            for each, armed_rule in followed.items()
         }
         silent = [each for each in over if each in followed and followed[each].controls is None]
         asked = {
@@ -170,7 +173,9 @@ class EdgeRelay:
             "late": min(board.fleet.late, MOST),
             "behind": min(board.edges(now), MOST),
             "holds": next(iter(self._dropping.values()), self._version),
-            "kept": ",".join(f"{each}:{posted.members}" for each, posted in followed.items()),
+            "kept": ",".join(
+                f"{each}:{armed_rule.members}" for each, armed_rule in followed.items()
+            ),
             "silent": ",".join(silent),
             **written(report),
         }
@@ -205,7 +210,7 @@ class EdgeRelay:
         self._version = lease.version
 
     def _let_go(self, now: float) -> None:
-        """Give back what no edge has asked for."""
+        """Return allowances that no edge has asked for."""
         for experiment in self.board.armed():
             part, spare = self._part(experiment), self.board[experiment].room(now)
             if part.asked_at < now - SPARE_SECONDS and spare > 0 and part.extra:
@@ -257,7 +262,7 @@ class EdgeRelay:
         return granted
 
     def _widen(self, experiment: str) -> None:
-        """Let edges here have what this relay may hand on now, no more and no less."""
+        """Set the allowances of edges here to what this relay may hand on now."""
         if experiment in self.board.all():
             members = self._part(experiment).members
             self.board.allow(experiment, members, clock.now(), members=members)

@@ -76,5 +76,5 @@ class Service:
 
     @property
     def waiting(self) -> Waiting:
-        """How long is waited for what belongs to one request. Raises ValueError."""
+        """Return how long is waited for what belongs to one request. Raises ValueError."""
         return Waiting.of(self.quiet, self.patience)

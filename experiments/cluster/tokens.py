@@ -50,7 +50,7 @@ class Caller:
     role: Role
 
     def may(self, role: Role) -> bool:
-        """Tell whether this caller's role includes ``role``."""
+        """Return whether this caller's role includes ``role``."""
         return role in _INCLUDES[self.role]
 
 
@@ -80,13 +80,13 @@ class Tokens:
             for position, pair in enumerate(filter(None, map(str.strip, text.split(","))), start=1)
         )
         self._believed: dict[str, _Belief] = {}
-        self._above: Tokens | None = None
+        self._global_tokens: Tokens | None = None
 
     def within(self, database: Database) -> Tokens:
         """Return the tokens of another namespace, whose store this is. The admins of these here
         are admins there too; nobody else is anybody."""
         mine = Tokens("", database, self._clock)
-        mine._above = self
+        mine._global_tokens = self
         return mine
 
     def beside(self, database: Database) -> Tokens:
@@ -104,7 +104,7 @@ class Tokens:
         belief = self._believed.get(digest)
         if belief is not None and self._clock() < belief.until:
             return belief.caller
-        return None if self._above is None else _admin(self._above.known(token))
+        return None if self._global_tokens is None else _admin(self._global_tokens.known(token))
 
     def unnamed(self, role: Role) -> Caller | None:
         """Find who holds a given token of just this role, if it has no name of a person."""
@@ -119,8 +119,8 @@ class Tokens:
             return given
         with self.database.read() as session:
             entry = stored.by_id(session, caller_id, self._clock())
-        if entry is None and self._above is not None:
-            return _admin(self._above.holder(caller_id))
+        if entry is None and self._global_tokens is not None:
+            return _admin(self._global_tokens.holder(caller_id))
         if entry is None or entry.role not in ROLES:
             return None
         return Caller(entry.id, entry.name, entry.role)
@@ -134,7 +134,9 @@ class Tokens:
             entry = stored.holder(session, digest, now)
         if entry is None or entry.role not in ROLES:
             self._believed.pop(digest, None)
-            return None if self._above is None else _admin(self._above.look_up(token))
+            return (
+                None if self._global_tokens is None else _admin(self._global_tokens.look_up(token))
+            )
         caller = Caller(entry.id, entry.name, entry.role)
         if len(self._believed) >= _MAX_BELIEVED:
             self._believed.clear()

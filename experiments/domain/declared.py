@@ -70,12 +70,12 @@ class Setting:
 
     @property
     def optional(self) -> bool:
-        """Whether None is a value."""
+        """Return whether None is a value."""
         return NoneType in get_args(self.type)
 
     @property
     def many(self) -> bool:
-        """Whether the value is several values."""
+        """Return whether the value is several values."""
         return get_origin(self.type) is tuple
 
     @property

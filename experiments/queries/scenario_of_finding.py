@@ -90,8 +90,8 @@ def _convicting(session: Session, finding: FindingRow) -> ExperimentRow | None:
 
 
 def _runs(experiment: ExperimentRow | None) -> Runs:
-    lesson = experiment.lesson if experiment is not None else None
-    return Runs.from_json((lesson or {}).get("runs"))
+    result = experiment.lesson if experiment is not None else None
+    return Runs.from_json((result or {}).get("runs"))
 
 
 def _faults(

@@ -61,7 +61,7 @@ class Allotment:
 
     @property
     def total(self) -> int:
-        """How many devices it may have treated, or may still treat."""
+        """Return how many devices it may have treated, or may still treat."""
         return self._with_asks(self.dealt)
 
     @property
@@ -75,21 +75,21 @@ class Allotment:
 
     @property
     def lent(self) -> int:
-        """How many of them it has not said to have treated."""
+        """Return how many of them it has not said to have treated."""
         return self.total - self.heard.treatment
 
     @property
     def credit(self) -> int:
-        """How many more it may be lent, by what it has treated so far."""
+        """Return how many more it may be lent, by what it has treated so far."""
         return max(FIRST_LOAN, self.heard.treatment) - self.lent
 
     @property
     def empty(self) -> bool:
-        """Whether nobody was enrolled there, and nobody will be without asking."""
+        """Return whether no device is enrolled at the edge, and none will be without asking."""
         return not self.total and not self.open and not self.heard.control
 
     def hear(self, enrolled: Enrolled, kept: int, *, silent: bool) -> None:
-        """Take in what the edge says. It cannot have used more than it was ever given here."""
+        """Take an edge's report. It cannot have used more than it was ever given here."""
         most = self.dealt + self.granted
         treated = max(self.heard.treatment, min(enrolled.treatment, most))
         control = max(self.heard.control, enrolled.control)
@@ -139,23 +139,23 @@ class ArmedRule:
 
     @property
     def given(self) -> int:
-        """How many devices edges may have treated, or may still treat."""
+        """Return how many devices edges may have treated, or may still treat."""
         return sum(part.total for part in self.parts.values())
 
     @property
     def used(self) -> int:
-        """How many devices the edges say they have treated."""
+        """Return how many devices the edges say they have treated."""
         return sum(part.heard.treatment for part in self.parts.values())
 
     @property
     def enrolled(self) -> int:
-        """How many devices the edges say they have enrolled in control."""
+        """Return how many devices the edges say they have enrolled in control."""
         return sum(part.heard.control for part in self.parts.values())
 
     @property
     def controls(self) -> int | None:
-        """How many devices the edges have enrolled in control, when all have said so since the rule
-        was taken down; None before, and where one of them never does."""
+        """Return how many devices the edges have enrolled in control, when all have said so since
+        the rule was taken down; None before, and where one of them never does."""
         down, fleet = self.down, self.fleet
         if down is None:
             return None
@@ -166,7 +166,7 @@ class ArmedRule:
         return self.enrolled if all(told) else None
 
     def out_of_force(self, now: float) -> bool:
-        """Whether a rule that was taken down is no longer followed anywhere."""
+        """Return whether a rule that was taken down is no longer followed anywhere."""
         down, fleet = self.down, self.fleet
         return down is not None and all(
             fleet.confirmed(name, down) or fleet.lapsed(name, now) for name in self.parts
@@ -174,8 +174,8 @@ class ArmedRule:
 
     @property
     def spent(self) -> int:
-        """How many devices it cost at most: what the edges said, and the whole allowance of those
-        that never told."""
+        """Return the most devices it can have cost: those reported, and the whole allowance of
+        edges that never reported."""
         down = self.down
         return sum(
             part.heard.treatment
@@ -186,7 +186,7 @@ class ArmedRule:
 
     @property
     def exhausted(self) -> bool:
-        """Whether all is used up that was reserved, or nobody is there to be given any."""
+        """Return whether all that was reserved is used, or no edge is there to use it."""
         nobody = not self.parts and self.allowed >= self.members and not self.on_demand
         return nobody or self.used >= self.members
 
@@ -208,7 +208,7 @@ class ArmedRule:
         )
 
     def room(self, now: float) -> int:
-        """How many more may be given out now."""
+        """Return how many more may be given out now."""
         idle = sum(
             max(0, part.total - part.heard.treatment)
             for part in self.parts.values()
@@ -217,7 +217,7 @@ class ArmedRule:
         return min(self.allowed + idle, self.members) - self.given
 
     def deal(self, now: float) -> bool:
-        """Give out in advance what may be and is not yet; False where nothing changes hands.
+        """Deal out in advance what may be dealt; return False if nothing changes.
 
         Where there is little it goes to those that had to turn a device away, a part at a time.
         """
@@ -242,13 +242,13 @@ class ArmedRule:
         return [(name, each) for name, part in self.parts.items() if part.heard.wants]
 
     def _is_due(self, name: str, now: float) -> bool:
-        """Whether an edge is there and has used the half of what it was lent: each part that is
-        dealt is news to all edges."""
+        """Return whether an edge has used half of what it was dealt: every deal is news to all
+        edges."""
         part = self.parts[name]
         return self.fleet.is_here(name, now) and part.credit >= part.lent
 
     def _credit(self, part: Allotment) -> int:
-        """How many more devices an edge may be lent now."""
+        """Return how many more devices an edge may be lent now."""
         if part.heard.treatment:
             return part.credit
         pool = max(FIRST_LOAN, self.members // UNPROVEN)
@@ -256,7 +256,7 @@ class ArmedRule:
         return min(part.credit, pool - unproven)
 
     def _take_back(self, now: float) -> None:
-        """Take back what was dealt to edges that are gone and were never told of it."""
+        """Take back what was dealt to edges that left without ever hearing of it."""
         for name, part in self.parts.items():
             if part.dealt > part.sent and not self.fleet.is_here(name, now):
                 part.dealt = part.sent
@@ -296,7 +296,7 @@ class ArmedRule:
             part.open = {each: arm for each, arm in part.open.items() if each > number}
 
     def drop(self, edge: str) -> None:
-        """Hear that nobody is enrolled there; nothing happens where somebody was or may be."""
+        """Note that nobody is enrolled at an edge; ignored if somebody was or may be."""
         part = self.parts.get(edge)
         if part is not None and part.empty and edge not in self.in_advance:
             del self.parts[edge]

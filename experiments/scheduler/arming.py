@@ -83,7 +83,7 @@ class Arming:
         until = now + self._lease + (experiment.settings.patience or 0.0)
         order = self._order(campaign, experiment, until, now)
         try:
-            answer = self._state.above.arm(self._db, order, self._state.limits, now)
+            answer = self._state.global_controls.arm(self._db, order, self._state.limits, now)
         except SQLAlchemyError:
             campaign.drop(experiment)
             raise
@@ -163,7 +163,7 @@ class Arming:
             self.abort(campaign, experiment, against.reason, now)
 
     def renew(self, now: float) -> None:
-        """Keep on record that what is armed is alive; what is not ours any more is disarmed."""
+        """Renew the leases on record; disarm what is no longer ours."""
         if now < self._next_renewal:
             return
         self._next_renewal = now + self._lease * RENEWED
@@ -193,7 +193,7 @@ def _refuse(campaign: Campaign, experiment: Experiment, refused: Refused, now: f
 
 
 def _hold(campaign: Campaign, experiment: Experiment, reason: str, now: float) -> None:
-    """Have it wait, and be proposed anew."""
+    """Put an experiment off; it is proposed again."""
     if experiment.state == "proposed":
         campaign.hold(experiment, reason, now + RETRY_SECONDS)
 
@@ -205,7 +205,7 @@ def _look_before(experiment: Experiment, traffic: Traffic, now: float) -> None:
     systems = systems_of(points, traffic.topology.callees)
     way = traffic.topology.above(points)
     experiment.bystanders = Bystanders(systems, experiment.settings.delta, way=way)
-    experiment.bystanders.note(experiment.request_class, traffic.spells.worst(now))
+    experiment.bystanders.note(experiment.request_class, traffic.baseline.worst(now))
 
 
 def _rule(experiment: Experiment, armed: Armed) -> Rule:

@@ -108,7 +108,7 @@ class CampaignStep:
             self._board.allow(experiment.id, allowed, now)
 
     def ask(self, campaign: Campaign, now: float) -> None:
-        """Ask a campaign what to try next, and try it."""
+        """Ask a campaign for its next experiment, and arm it."""
         if campaign.state == "scheduled" and now >= (campaign.next_run_at or 0.0):
             self._begin_run(campaign, now)
         if campaign.state != "running":
@@ -139,7 +139,7 @@ class CampaignStep:
         self._record.save(campaign, now)
 
     def _known(self, name: str, campaign: Campaign) -> list[Hypothesis]:
-        """List what was found in a class before this run of the campaign, and is tried again."""
+        """Return findings of earlier runs in a class, which are tried again."""
         asked = campaign.definition.hypotheses
         with self._db.read() as session:
             return findings.known(session, name, campaign.run_started_at, asked)

@@ -63,7 +63,7 @@ class Commands:
         return campaign
 
     def pause(self, campaign_id: str, reason: str, who: str, now: float) -> Campaign:
-        """Let a campaign start nothing more for now; what runs is disarmed.
+        """Pause a campaign; its experiments are disarmed.
 
         Raises NotFound, or Conflict when it does not run.
         """
@@ -110,11 +110,11 @@ class Commands:
         """Have an experiment that waits never tried in this campaign. Raises like approve."""
         campaign, experiment = self._waiting(experiment_id)
         experiment.abort(f"rejected: {reason}", now)
-        lesson = ExperimentResult(experiment.hypothesis, succeeded=None, purpose="rejected")
-        campaign.explorations[experiment.request_class].learn(lesson)
+        result = ExperimentResult(experiment.hypothesis, succeeded=None, purpose="rejected")
+        campaign.explorations[experiment.request_class].learn(result)
         campaign.drop(experiment)
         with self._db.change(now, who) as change:
-            experiments.end(change, experiment, 0, lesson)
+            experiments.end(change, experiment, 0, result)
         return experiment
 
     def abort(self, experiment_id: str, reason: str, who: str, now: float) -> Experiment:

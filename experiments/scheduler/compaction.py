@@ -1,12 +1,12 @@
-"""Lessons that are old are folded: what they came to is put on record in one piece.
+"""Results that are old are compacted: what they came to is put on record in one piece.
 
-What is folded is what a start would learn from them, by the same way, so that whoever starts
+What is compacted is what a start would learn from them, by the same way, so that whoever starts
 afterwards knows the same. Of a campaign that goes on these are its earlier runs; of all campaigns
 together, which is what people are told of a class, everything that had ended before. Once both
-hold a lesson it is dropped; what shows a finding stays, and so does what left no record in the
+hold a result it is dropped; what shows a finding stays, and so does what left no record in the
 chain of runs, for nothing else would tell of it.
 
-A service may run meanwhile: it reads lessons when it starts, and only those in no balance.
+A service may run meanwhile: it reads results when it starts, and only those in no snapshot.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from ldfi.experiments.domain.campaign.snapshot import Snapshot
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.known_class import KnownClass
 from ldfi.experiments.scheduler.evidence import explored_from
-from ldfi.experiments.scheduler.restore import explored, lesson_in
+from ldfi.experiments.scheduler.restore import explored, result_in
 from ldfi.experiments.store import campaigns, classes, findings, snapshots
 from ldfi.experiments.store.database import Database
-from ldfi.experiments.store.retention import LOT, Pruned, Told
+from ldfi.experiments.store.retention import BATCH, Pruned, Told
 from ldfi.experiments.store.rewrite_rows import put_anew
 from ldfi.experiments.store.schema import (
-    BalanceRow,
     CampaignRow,
     ExperimentRow,
     RunRow,
+    SnapshotRow,
 )
 from ldfi.experiments.store.snapshots import ALL, StoredSnapshot, Taught
 
 WHAT: Final = "lessons"
 FRESH: Final = 86_400.0
-"""Seconds for which lessons are not folded. What ends with an earlier time than what was folded,
-for somebody has set the clock back, is passed over where people ask of a class."""
+"""Seconds for which results are not compacted. What ends with an earlier time than what was
+compacted, for somebody has set the clock back, is passed over where people ask of a class."""
 Reading = Callable[[], AbstractContextManager[Session]]
 _GONE: Final = 0
 """The version of a class that there is no more: nothing is of it."""
@@ -52,22 +52,22 @@ class Compaction:
     """What classes stand at, in a campaign or in ``ALL`` of them, where they stood at ``was``."""
 
     campaign_id: str
-    stood: Mapping[str, StoredSnapshot]
+    stored: Mapping[str, StoredSnapshot]
     was: Mapping[str, StoredSnapshot]
 
 
-def fold(
+def compact(
     database: Database, before: float, now: float, who: str, told: Told | None = None
 ) -> Pruned:
-    """Fold all lessons but those of the last day, and drop those that are older than ``before``
+    """Fold all results but those of the last day, and drop those that are older than ``before``
     (Unix seconds): so a start has little to read, and people can look at them for longer. What a
     campaign that is over stood at is forgotten, for nobody takes it up. Asked again after a crash
     it goes on. Raises what the database raises."""
     for each in _foldings(database.read, max(before, now - FRESH)):
         with database.change(now, who) as change:
             database.lock(change)
-            if snapshots.of(change.session, each.campaign_id, each.stood) == each.was:
-                snapshots.save(change, each.campaign_id, each.stood)
+            if snapshots.of(change.session, each.campaign_id, each.stored) == each.was:
+                snapshots.save(change, each.campaign_id, each.stored)
     with database.change(now, who) as change:
         snapshots.forget(change, {row.id for row in campaigns.live(change.session)})
     return _drop(database, before, now, who, told)
@@ -75,31 +75,31 @@ def fold(
 
 @dataclass(frozen=True, slots=True)
 class Foreseen:
-    """What folding would come to. ``going``: the experiments whose lessons would go; ``stands``:
+    """What folding would come to. ``going``: the experiments whose results would go; ``stands``:
     the documents of what classes would stand at."""
 
-    lessons: Pruned
+    results: Pruned
     going: frozenset[str]
     stands: Sequence[Any]
 
 
 def foreseen(session: Session, before: float, now: float) -> Foreseen:
-    """Fold all lessons, and put nothing on record: say what would go. Nothing is changed."""
+    """Return what a compaction would delete, and change nothing."""
     foldings = list(_foldings(lambda: nullcontext(session), max(before, now - FRESH)))
     going = frozenset(_going(session, before, foldings))
     live = {ALL, *(row.id for row in campaigns.live(session))}
     stands = {
         (row.campaign_id, row.request_class): row.document
-        for row in session.scalars(select(BalanceRow).where(BalanceRow.campaign_id.in_(live)))
+        for row in session.scalars(select(SnapshotRow).where(SnapshotRow.campaign_id.in_(live)))
     }
     for each in foldings:
-        for name, stood in each.stood.items():
-            stands[each.campaign_id, name] = stood.balance.to_json()
+        for name, stored in each.stored.items():
+            stands[each.campaign_id, name] = stored.snapshot.to_json()
     return Foreseen(Pruned(WHAT, len(going), before), going, list(stands.values()))
 
 
 def _foldings(read: Reading, before: float) -> Iterator[Compaction]:
-    """Fold class by class, for all campaigns and for each that goes on: so each lesson is read
+    """Fold class by class, for all campaigns and for each that goes on: so each result is read
     once, and no more than those of a class at a time."""
     with read() as session:
         catalogue = Catalogue.from_json(classes.load(session))
@@ -120,9 +120,9 @@ def _foldings(read: Reading, before: float) -> Iterator[Compaction]:
         for each in going:
             mine = [row for row in rows if each.ran(row)]
             if mine or name in each.was:
-                each.stood[name] = _of_campaign(each, known, each.was.get(name), mine)
+                each.stored[name] = _of_campaign(each, known, each.was.get(name), mine)
     for each in going:
-        yield Compaction(each.campaign.id, each.stood, each.was)
+        yield Compaction(each.campaign.id, each.stored, each.was)
 
 
 def _ended(row: ExperimentRow) -> float:
@@ -138,10 +138,10 @@ class _GoingOn:
     campaign: Campaign
     runs: range
     was: Mapping[str, StoredSnapshot]
-    stood: dict[str, StoredSnapshot] = field(default_factory=dict)
+    stored: dict[str, StoredSnapshot] = field(default_factory=dict)
 
     def ran(self, row: ExperimentRow) -> bool:
-        """Tell whether an experiment is of these runs."""
+        """Return whether an experiment is of these runs."""
         return row.campaign_id == self.campaign.id and row.run in self.runs
 
 
@@ -161,18 +161,18 @@ def _of_campaign(
     was: StoredSnapshot | None,
     rows: Sequence[ExperimentRow],
 ) -> StoredSnapshot:
-    """Fold what these runs of a campaign have taught of a class."""
+    """Return the snapshot of a class after these runs of a campaign."""
     campaign, experience = going.campaign, Experience()
     if was is not None:
         experience.join(was.experience)
     for each in rows:
-        experience.add(lesson_in(each))
+        experience.add(result_in(each))
     return StoredSnapshot(
         version=_GONE if known is None else known.version,
         run=campaign.run,
         until=0.0,
         experience=experience,
-        balance=Snapshot() if known is None else explored(campaign, known, was, rows).balance(),
+        snapshot=Snapshot() if known is None else explored(campaign, known, was, rows).snapshot(),
     )
 
 
@@ -182,19 +182,19 @@ def _of_class(
     rows: Sequence[ExperimentRow],
     before: float,
 ) -> StoredSnapshot:
-    """Fold what all campaigns have taught of a class."""
+    """Return the snapshot of a class after the results of all campaigns."""
     taught = Taught(was, [each.lesson for each in rows if each.lesson is not None])
-    balance = Snapshot() if known is None else explored_from(known, taught).balance()
+    snapshot = Snapshot() if known is None else explored_from(known, taught).snapshot()
     version = _GONE if known is None else known.version
-    return StoredSnapshot(version, 0, before, Experience(), balance)
+    return StoredSnapshot(version, 0, before, Experience(), snapshot)
 
 
 def _drop(database: Database, before: float, now: float, who: str, told: Told | None) -> Pruned:
-    """Drop the lessons that are folded, a few hundred at a time."""
+    """Drop the results that are compacted, a few hundred at a time."""
     with database.read() as session:
         keys = _going(session, before)
-    for start in range(0, len(keys), LOT):
-        some = keys[start : start + LOT]
+    for start in range(0, len(keys), BATCH):
+        some = keys[start : start + BATCH]
         with database.change(now, who) as change:
             if not start:
                 change.audit("pruned", WHAT, f"{len(keys)} of them, by age")
@@ -205,14 +205,14 @@ def _drop(database: Database, before: float, now: float, who: str, told: Told | 
 
 
 def _going(session: Session, before: float, foldings: Sequence[Compaction] = ()) -> list[str]:
-    """List the experiments whose lessons go, by where classes stand on record and in these."""
+    """List the experiments whose results go, by where classes stand on record and in these."""
     told = snapshots.runs(session)
     until = snapshots.untils(session)
     for each in foldings:
         if each.campaign_id == ALL:
-            until |= {name: stood.until for name, stood in each.stood.items()}
-        elif each.stood:
-            told[each.campaign_id] = max(stood.run for stood in each.stood.values())
+            until |= {name: stored.until for name, stored in each.stored.items()}
+        elif each.stored:
+            told[each.campaign_id] = max(stored.run for stored in each.stored.values())
     runs = {row.id: told.get(row.id, 0) for row in campaigns.live(session)}
     row = ExperimentRow
     query = select(row.id, row.request_class, row.ended_at)
@@ -221,7 +221,7 @@ def _going(session: Session, before: float, foldings: Sequence[Compaction] = ())
 
 
 def _covered(session: Session, runs: Mapping[str, int]) -> list[ColumnElement[bool]]:
-    """Choose lessons that no campaign that goes on will ask for. ``runs``: of such campaigns, the
+    """Choose results that no campaign that goes on will ask for. ``runs``: of such campaigns, the
     one before which all is told."""
     over = ExperimentRow.campaign_id.not_in(runs)
     told = (

@@ -46,7 +46,7 @@ class DriftWatch:
         self._next_save = now + SAVE_SECONDS
 
     def follow(self, now: float) -> None:
-        """Put on record which classes have appeared, changed or gone, and tell the campaigns."""
+        """Put classes that appeared, changed or expired on record, and tell the campaigns."""
         self._changes += self._catalogue.changes()
         if self._changes:
             self._record_changes(now)
@@ -55,14 +55,14 @@ class DriftWatch:
             self._to_follow.popleft()
 
     def save_some(self, now: float) -> None:
-        """Put on record what the traffic has shown, when it is time: a few classes at a time."""
+        """Save the traffic's evidence when it is due, a few classes at a time."""
         if now >= self._next_save:
             self._next_save = now + SAVE_SECONDS
             self._unsaved = deque(self._catalogue.classes)
         self._save(now, SAVED_AT_ONCE)
 
     def save_all(self, now: float) -> None:
-        """Put on record what the traffic has shown, all of it at once."""
+        """Save all of the traffic's evidence."""
         self._unsaved = deque(self._catalogue.classes)
         self._save(now, len(self._unsaved))
 
@@ -106,7 +106,7 @@ class DriftWatch:
 
 
 def _why(changed: ClassChange) -> str:
-    """Say in words what changed in a class's lineage."""
+    """Return in words what changed in a class's lineage."""
     words = [
         f"{verb} {', '.join(sorted(points))}"
         for verb, points in (("came:", changed.appeared), ("went:", changed.vanished))

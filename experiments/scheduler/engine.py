@@ -49,7 +49,7 @@ from ldfi.lineage.killed import deaths, marks
 from ldfi.lineage.lineage import Lineage, learn, learn_in_full, unusable
 from ldfi.lineage.sightings import HOLES, Event, Figures, Sightings
 from ldfi.lineage.span import Span, Trace
-from ldfi.lineage.unfinished import so_far
+from ldfi.lineage.unfinished import partial_trace
 
 _log = logging.getLogger("ldfi")
 
@@ -72,7 +72,7 @@ class Engine:
 
     ``lease``: seconds for which an edge may act without news. ``waiting``: how long for what, by
     default as where services export many times a second. ``outcomes``: with ``root`` nobody waits
-    for devices. ``above``: what is over the namespace that this is.
+    for devices. ``global_controls``: what is over the namespace that this is.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Engine:
         limits: Limits | None = None,
         outcomes: OutcomeSource = "devices",
         clock: Clock = CLOCK,
-        above: GlobalControls | None = None,
+        global_controls: GlobalControls | None = None,
     ) -> None:
         self._clock = clock
         self._db = db
@@ -114,7 +114,7 @@ class Engine:
             now=now,
             lease=lease,
             traces=waiting.settle,
-            above=above,
+            global_controls=global_controls,
         )
         self.replays = Replays()
         self.vitals = Vitals()
@@ -128,7 +128,7 @@ class Engine:
         self._join = Join(waiting.report, trace=waiting.outcome, drawn=self._drawn)
 
     def _drawn(self, lineage: Lineage, outcome: Outcome) -> bool:
-        """Say whether the edge can have drawn the device that reports on a request."""
+        """Return whether the edge can have drawn the device that reports on a request."""
         return outcome.mark is None or self.board.drew(
             lineage.experiment, lineage.arm, outcome.mark
         )
@@ -144,27 +144,28 @@ class Engine:
         }
 
     def fates(self) -> dict[str, int]:
-        """Count traces by what became of them; ``unjoined``: whole, and no device reported."""
+        """Return the number of traces by fate; ``unjoined``: whole, and no device reported."""
         unjoined = self._join.dropped["no_outcome"]
         return {**dict.fromkeys(FATES, 0), **self._assembler.fates, "unjoined": unjoined}
 
     @property
     def open_traces(self) -> int:
-        """How many traces are being put together."""
+        """Return how many traces are being put together."""
         return len(self._assembler)
 
     @property
     def oldest_trace(self) -> float | None:
-        """When the oldest of them got its first span (Unix seconds); None where there is none."""
+        """Return when the oldest of them got its first span (Unix seconds); None where there is
+        none."""
         return self._assembler.oldest
 
-    async def present(self, now: float) -> CurrentState:
-        """Say how things are, for whoever is about to take something down."""
+    async def current_state(self, now: float) -> CurrentState:
+        """Return the current state, for whoever is about to take something down."""
         return CurrentState(now, await self.signs(now), self.scheduler.state.breach)
 
     async def signs(self, now: float) -> Signs:
-        """Say who ails, by the traces that are whole and by the newest of those that are not: one
-        with a failed call may wait long for what will never come, and its root comes last.
+        """Return who ails, by the traces that are whole and by the newest of those that are not:
+        one with a failed call may wait long for what will never come, and its root comes last.
 
         Copied here, which takes no time, and gone over in a thread."""
         open_, vitals = self._assembler.newest(LOOKED_AT_OPEN), self.vitals.copy()
@@ -194,7 +195,7 @@ class Engine:
     def receive_observation(
         self, observation: Observation, now: float, at: tuple[int, int]
     ) -> None:
-        """Take a request of which an ingest worker has joined both halves, each once.
+        """Take a request that an ingest worker has joined with its report; each comes once.
 
         ``at``: partition and offset where it stands in the stream.
         """
@@ -213,11 +214,11 @@ class Engine:
         self.sightings.take_event(event)
 
     def receive_hole(self, service: str, features: Features) -> None:
-        """Take a request of which less came than its trace announced, from an ingest worker."""
+        """Take from an ingest worker a request whose trace lacks announced spans."""
         self.sightings.take_hole(features, service)
 
     def look(self) -> Figures:
-        """Tell each class what cannot be seen of it, as of now; return all that is known."""
+        """Update in each class the share that cannot be seen, and return all figures."""
         figures = self.sightings.figures(self.said)
         for known in self.catalogue.classes.values():
             traffic = known.traffic
@@ -228,15 +229,15 @@ class Engine:
         return figures
 
     def say(self, point: str, belong: bool | None, who: str, now: float) -> None:
-        """Take in what a person says of calls in traces of their own: whether they are of the
-        requests that they run within; None: nothing any more."""
+        """Record what a person says of calls in traces of their own: whether they belong to the
+        requests they run within; None takes it back."""
         with self._db.change(now, who) as change:
             self.said = loose.say(change, point, belong)
         self.look()
 
     def silent(self) -> list[str]:
-        """List the services whose injectors report and of which no trace tells, where there are
-        traces of others."""
+        """Return services whose injectors report while no trace names them, if there are traces
+        of others."""
         known = {*self.sightings.seen}
         for each in self.catalogue.classes.values():
             known |= {each.service, *each.traffic.topology.callees.values()}
@@ -261,7 +262,7 @@ class Engine:
         return None if known is None else known.name
 
     def receive_report(self, text: str, now: float) -> None:
-        """Take what an injector says that it can reach."""
+        """Take an injector's report of the points it can reach."""
         try:
             self.scheduler.state.injectors.hear(InjectorReport.parse(text), now)
         except ValueError:
@@ -309,7 +310,7 @@ class Engine:
             await asyncio.sleep(due - time.monotonic())
 
     def _disarm_for_a_step(self, now: float) -> None:
-        """Disarm everything, for the machine's clock was set: nobody knows what else goes by it."""
+        """Disarm everything after the machine's clock was set."""
         reason = f"the machine's clock was set by {self._clock.last_step:+.0f} s"
         _log.warning("%s: everything armed is disarmed", reason)
         self.board.clear()
@@ -357,7 +358,7 @@ class Engine:
             self.scheduler.lose(*cut)
 
     def _name_late(self) -> None:
-        """Let each class know what happens in its requests after they were judged."""
+        """Note in each class what requests did after they were judged."""
         for request, span in self._assembler.take_late():
             what = request or (span.operation if span.parent_id is None else None)
             known = self.catalogue.class_of(what.features, what.service) if what else None
@@ -386,5 +387,5 @@ class Engine:
 
 
 def _signs(vitals: Vitals, open_: Iterable[Trace], now: float) -> Signs:
-    found = (learn_in_full(so_far(trace)) for trace in open_)
+    found = (learn_in_full(partial_trace(trace)) for trace in open_)
     return vitals.signs(now, [each for each in found if each is not None])

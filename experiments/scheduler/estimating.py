@@ -29,11 +29,11 @@ class Forecast:
 
     @property
     def why_not(self) -> str | None:
-        """Say why it may not start; None where it may."""
+        """Return why it may not start; None where it may."""
         return self.contradiction or self.undecidable
 
     def checked(self) -> Definition:
-        """Return what is to be started. Raises Invalid or CannotDecide."""
+        """Return the definition to start. Raises Invalid or CannotDecide."""
         if self.contradiction is not None:
             raise Invalid(self.contradiction)
         if self.undecidable is not None:
@@ -49,7 +49,7 @@ def forecast(
     waits: ServiceTimes,
     now: float,
 ) -> Forecast:
-    """Say how a campaign would start now. ``given``: the settings that somebody has asked for.
+    """Return how a campaign would start now. ``given``: the settings that were asked for.
 
     A form sends every field, so where the service's times want something else than the default,
     a default counts as not given.

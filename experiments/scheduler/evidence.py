@@ -22,7 +22,7 @@ from ldfi.experiments.store.snapshots import Taught
 
 
 def knowledge_of(session: Session, known: KnownClass) -> Knowledge:
-    """Gather what traffic and all experiments on this version of the class have shown."""
+    """Return the knowledge of a class: from its traffic and all experiments on its version."""
     return knowledge_from(known, snapshots.of_classes(session, [known.name])[known.name])
 
 
@@ -35,7 +35,7 @@ async def knowledge_beside(db: Database, known: KnownClass) -> Knowledge:
 
 
 def knowledge_from(known: KnownClass, taught: Taught) -> Knowledge:
-    """Gather what traffic and these lessons have shown, as far as they are of this version."""
+    """Return the knowledge from traffic and those of these results that are of its version."""
     exploration = explored_from(known, taught)
     exploration.begin_run(())
     return exploration.knowledge
@@ -44,8 +44,8 @@ def knowledge_from(known: KnownClass, taught: Taught) -> Knowledge:
 def explored_from(known: KnownClass, taught: Taught) -> Exploration:
     """Explore a class as all campaigns together have left it."""
     exploration = Exploration(Knowledge(known.name, Settings(), known.traffic), known.version)
-    if taught.stood is not None and taught.stood.version == known.version:
-        exploration.resume(taught.stood.balance)
-    current = (each for each in taught.lessons if each["version"] == known.version)
+    if taught.stored is not None and taught.stored.version == known.version:
+        exploration.resume(taught.stored.snapshot)
+    current = (each for each in taught.results if each["version"] == known.version)
     exploration.replay((ExperimentResult.from_json(dict(each)) for each in current), told=False)
     return exploration

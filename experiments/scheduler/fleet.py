@@ -79,7 +79,7 @@ class Fleet:
         self.late += max(0, late - edge.late)
         edge.late = max(edge.late, late)
 
-    def present(self, now: float) -> dict[str, bool]:
+    def current_state(self, now: float) -> dict[str, bool]:
         """Name the edges that are there, each with whether it can ask."""
         return {n: e.asks for n, e in sorted(self._edges.items()) if self._is_here(e, now)}
 
@@ -88,21 +88,21 @@ class Fleet:
         return sum(edge.behind for edge in self._edges.values() if self._is_here(edge, now))
 
     def by_address(self, now: float) -> bool:
-        """Tell whether an edge that is there tells devices apart by address."""
+        """Return whether an edge that is there tells devices apart by address."""
         return any(e.by_address for e in self._edges.values() if self._is_here(e, now))
 
     def confirmed(self, name: str, version: int) -> bool:
-        """Tell whether an edge has said that it holds this version, or a later one."""
+        """Return whether an edge has said that it holds this version, or a later one."""
         edge = self._edges.get(name)
         return edge is not None and edge.holds >= version
 
     def lapsed(self, name: str, now: float) -> bool:
-        """Tell whether an edge can act on nothing that it was ever given."""
+        """Return whether an edge can act on nothing that it was ever given."""
         edge = self._edges.get(name)
         return edge is None or now >= edge.until
 
     def is_here(self, name: str, now: float) -> bool:
-        """Tell whether an edge has been heard of within its lease."""
+        """Return whether an edge has been heard of within its lease."""
         edge = self._edges.get(name)
         return edge is not None and self._is_here(edge, now)
 

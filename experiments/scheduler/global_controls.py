@@ -40,8 +40,8 @@ class GlobalControls:
     limits: Limits | None = None
 
     def arm(self, db: Database, order: Order, own: Limits, now: float) -> Armed | Refused:
-        """Put an experiment on record as armed, or say why that may not be. Raises what the
-        database raises."""
+        """Put an experiment on record as armed; return why not, if not. Raises what the database
+        raises."""
         beside = self.others()
         with self._locked(now), db.change(now) as change:
             return arm(db, change, order, own, beside or None, self.limits)

@@ -37,7 +37,7 @@ class HaltSwitch:
         self._arming = arming
         self._state = state
         self._told: str | None = None
-        self._above: str | None = None
+        self._global_halt: str | None = None
 
     def halt(self, reason: str, who: str, now: float) -> None:
         """Disarm everything, at once, and let nothing start until :meth:`resume`.
@@ -52,7 +52,7 @@ class HaltSwitch:
             self._abort_all(reason, now)
 
     def heed(self, reason: str) -> None:
-        """Disarm everything, at once: somebody halts, and is just putting it on record.
+        """Disarm everything at once, for a halt that is being put on record.
 
         This waits for nothing, the database included, so that edges are told without delay. What
         else there is to be done is left to the next :meth:`sync`.
@@ -62,7 +62,7 @@ class HaltSwitch:
         self._state.halted_here = switches.both(self._state.halted_here, reason)
 
     def owe(self, reason: str, who: str) -> None:
-        """Put a halt that was heeded on record: whoever wanted to could not."""
+        """Put a heeded halt on record that could not be written."""
         self._record.owe_halt(reason, who)
 
     def disarm(self, reason: str, now: float, jumps: Iterable[Jump]) -> None:
@@ -84,14 +84,14 @@ class HaltSwitch:
 
     def look_up(self, now: float) -> None:
         """Disarm everything where all namespaces have been halted since this was asked last."""
-        above = self._state.above.halted()
-        if above is not None and above != self._above:
+        global_halt = self._state.global_controls.halted()
+        if global_halt is not None and global_halt != self._global_halt:
             self._board.clear()
-            self._abort_all(above, now)
-        self._above = above
+            self._abort_all(global_halt, now)
+        self._global_halt = global_halt
 
     def sync(self, now: float) -> None:
-        """Follow what is on record: a halt, the windows, and campaigns that are not here yet.
+        """Apply the record: a halt, the windows, and campaigns that are new here.
 
         What is armed and must not be any more is disarmed.
         """

@@ -63,7 +63,7 @@ _OVER: Final = frozenset({"decided", "aborted"})
 
 
 def of_engine(engine: Engine, now: float) -> Iterator[Family]:
-    """Look up what is in memory. To be called from the engine's own thread."""
+    """Return the metrics that are in memory; called from the engine's own thread."""
     state, oldest = engine.scheduler.state, engine.oldest_trace
     fit = Counter("no" if known.unfit else "yes" for known in engine.catalogue.classes.values())
     live = Counter(

@@ -22,7 +22,7 @@ class _Beside:
     """How a class fares while these are near to it."""
 
     experiments: list[Experiment]
-    spells: Baseline = field(default_factory=Baseline)
+    baseline: Baseline = field(default_factory=Baseline)
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Nearby:
     """Of each class to which some are near."""
 
     def facts(self, facts: Facts, traffic: Traffic, now: float) -> Facts:
-        """Return what the guards have to know of those that reach what a class reaches, too."""
+        """Return the facts that guards need of experiments that share points with a class."""
         reaches = traffic.topology.reaches
         shared = [each for each in self.experiments if reaches(each.bystanders.shared)]
         ended = [(each, now - each.disarmed_at) for each in shared if each.disarmed_at is not None]
@@ -58,8 +58,8 @@ class Nearby:
         return None
 
     def pass_by(self, observation: Observation, known: KnownClass, now: float) -> bool:
-        """Take in a request that nobody injected into, and say whether it may be hurt all the same,
-        by what is armed or was until just now."""
+        """Take a request that was not injected into; return whether an experiment may have
+        affected it."""
         topology, near = known.traffic.topology, list[Experiment]()
         for experiment in self.experiments:
             bystanders = experiment.bystanders
@@ -68,7 +68,7 @@ class Nearby:
                     bystanders.shared
                 ):
                     continue
-                bystanders.note(known.name, known.traffic.spells.worst(now))
+                bystanders.note(known.name, known.traffic.baseline.worst(now))
             bystanders.look(observation, experiment.points)
             called, outcome = observation.lineage.called, observation.outcome
             inner = topology.reaches(bystanders.systems)
@@ -85,7 +85,7 @@ class Nearby:
         return bool(near)
 
     def part(self, now: float) -> None:
-        """Forget experiments that nobody can feel any more."""
+        """Forget experiments that can no longer affect anybody."""
         self.experiments = [
             each for each in self.experiments if not each.over or now < _felt_until(each)
         ]
@@ -95,20 +95,22 @@ class Nearby:
     def _look_beside(
         self, observation: Observation, known: KnownClass, near: list[Experiment], now: float
     ) -> None:
-        """Keep what is seen beside experiments, and call it weather when they are over and have
-        hurt nobody: where one follows upon the other there is no other time."""
+        """Add outcomes seen beside an experiment to the baseline once it is over without hurting
+        bystanders, since experiments may leave no other time."""
         beside = self._beside.get(known.name)
         if beside is not None and [each.id for each in beside.experiments] != [e.id for e in near]:
             if all(each.bystanders.hurt is None for each in beside.experiments):
-                known.traffic.spells.take(beside.spells)
+                known.traffic.baseline.take(beside.baseline)
             del self._beside[known.name]
         if near:
             beside = self._beside.setdefault(known.name, _Beside(near))
-            beside.spells.add(observation.outcome.device, now, success=observation.outcome.success)
+            beside.baseline.add(
+                observation.outcome.device, now, success=observation.outcome.success
+            )
 
     def _in_the_way(self, shared: list[Experiment]) -> str | None:
-        """Name an armed experiment that keeps another one off: where bystanders were hurt lately,
-        nobody could tell by which of two that run at once."""
+        """Return an armed experiment that blocks another one: with bystanders hurt lately, two
+        at once could not be told apart."""
         hurt = [each.bystanders for each in shared if each.bystanders.hurt is not None]
         for each in self.experiments if hurt else ():
             known = any(bystanders.knows(each.request_class) for bystanders in hurt)

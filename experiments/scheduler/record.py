@@ -38,7 +38,7 @@ class _Ending:
     campaign: Campaign
     experiment: Experiment
     spent: int
-    lesson: ExperimentResult | None
+    result: ExperimentResult | None
     changes: list[FindingChange]
     runs: Runs
     began: int
@@ -80,7 +80,7 @@ class Record:
             self.save(campaign, now, who)
 
     def busy(self) -> set[str]:
-        """List the campaigns of which something is still to be written."""
+        """Return the campaigns with unwritten changes."""
         late = {each.campaign.id for each in self._late}
         owed = {*self._campaigns, *self._uncertified}
         return late | owed | {each.campaign.id for each in self._endings}
@@ -103,7 +103,7 @@ class Record:
         del self._campaigns[campaign.id]
 
     def certificates(self, campaign: Campaign) -> list[dict[str, Any]]:
-        """Return a campaign's certificates; as written last where somebody else writes them."""
+        """Return a campaign's certificates, as last written if another process writes them."""
         if not self.beside:
             return campaign.certificates()
         filed = (each.knowledge.filing.document for each in campaign.explorations.values())
@@ -131,7 +131,7 @@ class Record:
             experiments.end(change, experiment, 0, None)
 
     def end(self, campaign: Campaign, experiment: Experiment, now: float) -> None:
-        """Write that an experiment is over, and with it what it taught.
+        """Write the end of an experiment with its result.
 
         Where that cannot be worked out the experiment ends without a verdict; nothing else does.
         """
@@ -142,13 +142,13 @@ class Record:
             experiment.shares = self._board[experiment.id].shares()
         experiment.used = max(experiment.used, spent)
         try:
-            lesson, changes, runs = campaign.close(experiment)
+            result, changes, runs = campaign.close(experiment)
         except Exception as error:  # noqa: BLE001 - of this experiment's, whatever it is
             about = {"campaign": campaign.id, "experiment": experiment.id}
             _log.exception("experiment %s taught nothing", experiment.id, extra=about)
             experiment.fail(f"nothing could be learned: {type(error).__name__}: {error}", now)
-            lesson, changes, runs = None, [], Runs()
-        self._endings.append(_Ending(campaign, experiment, spent, lesson, changes, runs, began))
+            result, changes, runs = None, [], Runs()
+        self._endings.append(_Ending(campaign, experiment, spent, result, changes, runs, began))
         self.write(now)
 
     def _write_ending(self, each: _Ending, now: float) -> None:
@@ -158,26 +158,26 @@ class Record:
             ended = False
             with unless_unwritable(change, "lesson", experiment.id):
                 experiments.end(
-                    change, experiment, each.spent, each.lesson, each.changes, each.runs
+                    change, experiment, each.spent, each.result, each.changes, each.runs
                 )
                 change.session.flush()
                 ended = True
             if not ended:
                 experiment.fail("what it taught cannot be put on record; see the audit", now)
                 experiments.end(change, experiment, each.spent, None)
-            if known is not None and each.lesson is not None:
+            if known is not None and each.result is not None:
                 classes.save(change, experiment.request_class, known.version, known.to_json())
-        if each.lesson is not None and each.lesson.succeeded:
-            self._open_again(each.campaign, each.lesson)
+        if each.result is not None and each.result.succeeded:
+            self._open_again(each.campaign, each.result)
         self._endings.popleft()
         self._board.forget(experiment.id)
         late = _Late(each.campaign, experiment, now + LATE_SECONDS, len(experiment.hurt))
         self._late.append(late)
         tracing.tell("end", experiment, each.began)
 
-    def _open_again(self, campaign: Campaign, lesson: ExperimentResult) -> None:
-        """Let be tried again what killed a process once, and was survived now."""
-        tried = {fault.partition("@")[2] for fault in lesson.injected} & campaign.closed.keys()
+    def _open_again(self, campaign: Campaign, result: ExperimentResult) -> None:
+        """Allow again what killed a process once and was survived now."""
+        tried = {fault.partition("@")[2] for fault in result.injected} & campaign.closed.keys()
         if tried:
             with self._db.read() as session:
                 closed = findings.closed(session)

@@ -24,7 +24,7 @@ class ReportKeeper:
         self._next_keep = self._next_expire = 0.0
 
     def keep(self, now: float, *, at_once: bool = False) -> None:
-        """Put on record what is new, when it is time; all of it ``at_once``."""
+        """Write new reports when it is due; all of them if ``at_once``."""
         if now >= self._next_expire:
             self._next_expire = now + EXPIRE_SECONDS
             self._known.expire(now)

@@ -1,8 +1,8 @@
 """After a restart: campaigns as they were, from what is on record.
 
-An exploration is a function of its class's traffic and of the lessons in their order, so it is
+An exploration is a function of its class's traffic and of the results in their order, so it is
 taught them again, run by run; what earlier runs came to may be on record in one piece
-(:mod:`ldfi.experiments.store.snapshots`), and then it goes on from there. Lessons about an earlier
+(:mod:`ldfi.experiments.store.snapshots`), and then it goes on from there. Results about an earlier
 lineage of the class are left out. What was running is not taken up: whoever armed it is gone, its
 leases have run out or will, and nobody knows whom it exposed in the meantime.
 """
@@ -37,34 +37,34 @@ def restored(
     campaign.next_run_at = row.next_run_at
     campaign.held.update(row.held)
     campaign.ending = Ending.from_json(row.ending)
-    stood, rows = snapshots.of_campaign(session, row.id)
-    for name in sorted({*stood, *(each.request_class for each in rows)} - campaign.held):
+    stored, rows = snapshots.of_campaign(session, row.id)
+    for name in sorted({*stored, *(each.request_class for each in rows)} - campaign.held):
         known = catalogue.classes.get(name)
         if known is None:
             continue  # it will be learned anew when traffic shows it, and then explored anew
         mine = [each for each in rows if each.request_class == name]
-        exploration = explored(campaign, known, stood.get(name), mine)
+        exploration = explored(campaign, known, stored.get(name), mine)
         asked = campaign.definition.hypotheses
         exploration.begin_run(findings.known(session, name, campaign.run_started_at, asked))
         _learn(campaign, exploration, [each for each in mine if each.run == campaign.run])
-    for each in stood.values():
+    for each in stored.values():
         campaign.experience.join(each.experience)
     for row_of in rows:
-        campaign.experience.add(lesson_in(row_of))
+        campaign.experience.add(result_in(row_of))
     return campaign
 
 
 def explored(
     campaign: Campaign,
     known: KnownClass,
-    stood: StoredSnapshot | None,
+    stored: StoredSnapshot | None,
     rows: Iterable[ExperimentRow],
 ) -> Exploration:
     """Explore a class as the runs of a campaign before this one have left it. ``rows``: experiments
     since it stood there."""
     exploration = campaign.explore(known)
-    if stood is not None and _counts(campaign, known, stood.version):
-        exploration.resume(stood.balance)
+    if stored is not None and _counts(campaign, known, stored.version):
+        exploration.resume(stored.snapshot)
     earlier = sorted(
         (
             each
@@ -75,14 +75,14 @@ def explored(
         key=lambda each: each.run,
     )
     for _, of_run in groupby(earlier, key=lambda each: each.run):
-        exploration.replay(map(lesson_in, of_run), told=False)
+        exploration.replay(map(result_in, of_run), told=False)
         exploration.begin_run(())
     return exploration
 
 
-def lesson_in(row: ExperimentRow) -> ExperimentResult:
-    """Read what an experiment taught."""
-    assert row.lesson is not None, "only rows with lessons are asked for"  # noqa: S101
+def result_in(row: ExperimentRow) -> ExperimentResult:
+    """Return the result that a row holds."""
+    assert row.lesson is not None, "only rows with a result are asked for"  # noqa: S101
     return ExperimentResult.from_json(row.lesson)
 
 
@@ -91,16 +91,16 @@ def _counts(campaign: Campaign, known: KnownClass, version: int | None) -> bool:
 
 
 def _learn(campaign: Campaign, exploration: Exploration, rows: Iterable[ExperimentRow]) -> None:
-    """Learn again what this run has taught so far."""
+    """Replay the results of this run."""
     name = exploration.knowledge.name
-    campaign.trials.remember(name, exploration.knowledge.lessons)
+    campaign.trials.remember(name, exploration.knowledge.results)
     mine = [
         each
         for each in rows
         if campaign.settings.on_drift == "ignore"
         or (each.lesson or {}).get("version") == exploration.version
     ]
-    exploration.replay(map(lesson_in, mine))
+    exploration.replay(map(result_in, mine))
     for each in mine:
         if each.state == "decided":
             campaign.trials.add(_trial(each, campaign.settings.min_samples), exploration.knowledge)
@@ -119,5 +119,5 @@ def _trial(row: ExperimentRow, least: int) -> Trial:
         exposed=counts.get("exposed", 0),
         passed_by=counts.get("passed_by", 0),
         least=least,
-        taught=lesson_in(row),
+        taught=result_in(row),
     )

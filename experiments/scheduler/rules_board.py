@@ -50,7 +50,7 @@ class RulesBoard:
         self._lease = lease
         self._until = 0.0
         self._ticked: float | None = None
-        self._posted: dict[str, ArmedRule] = {}
+        self._armed_rules: dict[str, ArmedRule] = {}
         self._count = 0
         self._offered = "", ""
         self._changed = asyncio.Event()
@@ -61,50 +61,50 @@ class RulesBoard:
 
     def armed(self) -> list[str]:
         """List the experiments whose rules are in force."""
-        return [name for name, posted in self._posted.items() if posted.down is None]
+        return [name for name, armed_rule in self._armed_rules.items() if armed_rule.down is None]
 
     def all(self) -> Mapping[str, ArmedRule]:
-        """Map every experiment that is not forgotten yet, by its id, to what is known of it."""
-        return self._posted
+        """Return every rule that is not forgotten yet, by experiment id."""
+        return self._armed_rules
 
     def __getitem__(self, experiment: str) -> ArmedRule:
-        return self._posted[experiment]
+        return self._armed_rules[experiment]
 
     def drew(self, experiment: str, arm: str, mark: int) -> bool:
-        """Say whether edges draw the device of this mark for an arm of an experiment; of one that
-        is not known any more they may have."""
-        posted = self._posted.get(experiment)
-        return posted is None or posted.rule.claim.arm_of(mark) == arm
+        """Return whether edges draw the device of this mark for an arm of an experiment; of one
+        that is not known any more they may have."""
+        armed_rule = self._armed_rules.get(experiment)
+        return armed_rule is None or armed_rule.rule.claim.arm_of(mark) == arm
 
     def put(self, rule: Rule, members: int, now: float, allowed: int | None = None) -> None:
         """Arm a rule for which ``members`` are reserved.
 
         ``allowed``: how many of them may be treated before :meth:`allow` says more; None for all.
         """
-        edges = self.fleet.present(now)
+        edges = self.fleet.current_state(now)
         on_demand = not self._in_advance or (len(edges) > 1 and any(edges.values()))
-        posted = ArmedRule.of(rule, members, allowed, self.fleet, [] if on_demand else [*edges])
-        posted.on_demand = on_demand
-        posted.deal(now)
-        self._posted[rule.experiment] = posted
+        armed_rule = ArmedRule.of(rule, members, allowed, self.fleet, [] if on_demand else [*edges])
+        armed_rule.on_demand = on_demand
+        armed_rule.deal(now)
+        self._armed_rules[rule.experiment] = armed_rule
         self._announce()
 
     def allow(self, experiment: str, total: int, now: float, *, members: int | None = None) -> None:
-        """Let so many devices be treated in all; never fewer than before, nor more than are
-        reserved. ``members``: how many are from now on."""
-        posted = self._posted[experiment]
+        """Allow so many devices in total; never fewer than before, nor more than are reserved.
+        ``members``: how many are reserved from now on."""
+        armed_rule = self._armed_rules[experiment]
         if members is not None:
-            posted.members, posted.allowed = members, min(posted.allowed, members)
-        posted.allowed = max(posted.allowed, min(total, posted.members))
-        if posted.down is None and posted.deal(now):
+            armed_rule.members, armed_rule.allowed = members, min(armed_rule.allowed, members)
+        armed_rule.allowed = max(armed_rule.allowed, min(total, armed_rule.members))
+        if armed_rule.down is None and armed_rule.deal(now):
             self._announce()
 
     def take_down(self, experiment: str) -> None:
         """Disarm a rule; nothing happens when it is not armed."""
-        posted = self._posted.get(experiment)
-        if posted is not None and posted.down is None:
+        armed_rule = self._armed_rules.get(experiment)
+        if armed_rule is not None and armed_rule.down is None:
             self._announce()
-            posted.down = self._count
+            armed_rule.down = self._count
 
     def clear(self) -> None:
         """Disarm everything."""
@@ -112,7 +112,7 @@ class RulesBoard:
             self.take_down(experiment)
 
     def close(self) -> None:
-        """Disarm everything, and have whoever waits here go elsewhere."""
+        """Disarm everything, and release the edges that wait here."""
         self.clear()
         if not self.closed:
             self.closed = True
@@ -120,7 +120,7 @@ class RulesBoard:
 
     def forget(self, experiment: str) -> None:
         """Forget an experiment: it is over and accounted for."""
-        self._posted.pop(experiment, None)
+        self._armed_rules.pop(experiment, None)
 
     def renew(self, until: float) -> None:
         """Let rules be in force until then (Unix seconds): that is on record."""
@@ -149,7 +149,7 @@ class RulesBoard:
         token: str = "",
         by_address: bool = False,
     ) -> None:
-        """Hear an edge that asks for news: it holds ``version``, and so many devices are enrolled.
+        """Take an edge's poll: the ``version`` it holds, and its enrolled devices.
 
         ``mute``: it says nothing of control, as edges once did. ``asked``: all its asks up to that
         number are settled; None: it cannot ask. ``late``: how many of them came to nothing in time.
@@ -163,19 +163,19 @@ class RulesBoard:
         edge.behind = 1 if behind is None else behind.edges
         edge.settled = max(edge.settled, asked or 0)
         self.fleet.note_late(edge, late)
-        for experiment, posted in self._posted.items():
-            posted.settle(name, edge.settled)
+        for experiment, armed_rule in self._armed_rules.items():
+            armed_rule.settle(name, edge.settled)
             enrolled = report.get(experiment)
             if behind is not None and experiment in behind.kept:
                 silent = experiment in behind.silent
                 kept = behind.kept[experiment]
-                due = posted.hear(name, enrolled or Enrolled(0), kept, silent=silent)
+                due = armed_rule.hear(name, enrolled or Enrolled(0), kept, silent=silent)
             elif enrolled is not None:
-                due = posted.hear(name, enrolled)
+                due = armed_rule.hear(name, enrolled)
             else:
                 due = False
-                posted.drop(name)
-            if due and posted.down is None and posted.deal(now):
+                armed_rule.drop(name)
+            if due and armed_rule.down is None and armed_rule.deal(now):
                 self._announce()
 
     def ask(
@@ -185,13 +185,13 @@ class RulesBoard:
         there is no room, where it has not used what it holds, and where the ask comes too late."""
         edge = self.fleet.meet(name, now)
         edge.asks, edge.token = True, token
-        posted = self._posted.get(experiment)
-        if posted is None or posted.down is not None or number <= edge.settled:
+        armed_rule = self._armed_rules.get(experiment)
+        if armed_rule is None or armed_rule.down is not None or number <= edge.settled:
             return False
         seconds = self.seconds(now)
-        if seconds <= 0 or not posted.ask(name, arm, number, now):
+        if seconds <= 0 or not armed_rule.ask(name, arm, number, now):
             return False
-        posted.taken = True
+        armed_rule.taken = True
         edge.until = max(edge.until, now + seconds)
         return True
 
@@ -205,7 +205,11 @@ class RulesBoard:
     def offer(self, name: str) -> str:
         """Write the document for an edge that is to know the rules and not to act on them: one text
         for all that were dealt nothing."""
-        mine = [posted.parts.get(name) for posted in self._posted.values() if posted.down is None]
+        mine = [
+            armed_rule.parts.get(name)
+            for armed_rule in self._armed_rules.values()
+            if armed_rule.down is None
+        ]
         if any(part is not None and part.dealt for part in mine):
             return json.dumps(self._document(name, 0.0, asks=True))
         version, text = self._offered
@@ -245,12 +249,12 @@ class RulesBoard:
 
     def _document(self, name: str, seconds: float, asks: bool) -> dict[str, Any]:
         rules = []
-        for posted in self._posted.values():
-            if posted.down is None:
-                part = posted.parts.get(name)
-                posted.taken = posted.taken or asks or part is not None
+        for armed_rule in self._armed_rules.values():
+            if armed_rule.down is None:
+                part = armed_rule.parts.get(name)
+                armed_rule.taken = armed_rule.taken or asks or part is not None
                 members = 0 if part is None else part.tell()
-                rules.append({**posted.rule.to_json(), "members": members})
+                rules.append({**armed_rule.rule.to_json(), "members": members})
         return {"version": self.version, "lease_seconds": seconds, "asks": True, "rules": rules}
 
     def _number(self, version: str) -> int:

@@ -45,7 +45,7 @@ class Scheduler:
     """Runs campaigns over the classes of a catalogue: its parts, and the order of their steps.
 
     ``lease``: seconds for which an edge may act without news. ``traces``: seconds that a trace may
-    take until it is whole. ``above``: what is over the namespace that this is.
+    take until it is whole. ``global_controls``: what is over the namespace that this is.
 
     The database may fail at any moment, and then nobody knows whether a transaction was done. So
     what is decided is kept until it is on record, and written again; what was about to be armed is
@@ -63,13 +63,13 @@ class Scheduler:
         now: float,
         lease: float = 10.0,
         traces: float = 0.0,
-        above: GlobalControls | None = None,
+        global_controls: GlobalControls | None = None,
     ) -> None:
         self.state = State(
             limits,
             injectors=injectors or Injectors(),
             traces=traces,
-            above=above or GlobalControls(),
+            global_controls=global_controls or GlobalControls(),
         )
         self._board = board
         self._catalogue = catalogue
@@ -85,7 +85,7 @@ class Scheduler:
         self.switch.sync(now)
 
     def observe(self, observation: Observation, now: float) -> bool:
-        """Take in a request under experiment; False when nobody knows the experiment."""
+        """Take a request under experiment; return False if the experiment is unknown."""
         self._follow(observation)
         for campaign in self.state.campaigns.values():
             experiment = campaign.observe(observation)
@@ -99,8 +99,8 @@ class Scheduler:
         return False
 
     def pass_by(self, observation: Observation, now: float) -> bool:
-        """Take in a request that nobody injected into, before its class does; say whether it may
-        feel an experiment all the same."""
+        """Take a request that was not injected into, before its class does; return whether an
+        experiment may have affected it."""
         state = self.state
         self._follow(observation)
         if not (state.nearby.experiments or state.windows):
@@ -113,8 +113,8 @@ class Scheduler:
         return state.nearby.pass_by(observation, known, now)
 
     def _follow(self, observation: Observation) -> None:
-        """Let experiments know what becomes of devices that take part in them, whatever these ask
-        for. Who falls in an arm of one may be in control of another and is treated by none."""
+        """Tell experiments how their devices fare in any request. Who falls in an arm of one may
+        be in control of another and is treated by none."""
         lineage, outcome = observation.lineage, observation.outcome
         self.state.returns.add(outcome.device, lineage.start)
         if outcome.success or lineage.arm == "treatment":
@@ -144,7 +144,7 @@ class Scheduler:
                 experiment.lose(arm, trace_id, died)
 
     def advance(self, now: float) -> None:
-        """Move everything on by one step. Raises what the database raises."""
+        """Run one step of everything. Raises what the database raises."""
         self.switch.look_up(now)
         if now >= self._next_sync:
             self._next_sync = now + SYNC_SECONDS
@@ -166,7 +166,7 @@ class Scheduler:
         self._drop_over()
 
     def shut_down(self, reason: str, now: float) -> None:
-        """Disarm, as the service ends, and leave the campaigns to whoever comes next."""
+        """Disarm at the end of the service; campaigns are left to the next leader."""
         self._board.clear()
         for campaign in self.state.campaigns.values():
             for experiment in list(campaign.running.values()):

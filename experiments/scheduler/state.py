@@ -32,10 +32,10 @@ class State:
     """``campaigns``: those that are not over, by id (commands, switch).
 
     ``halted_here``: why everything is halted in this namespace (switch). ``breach_here``: the
-    guardrail that does not hold (whoever watches them). ``above``: what is over this namespace;
-    both have to be asked, see :attr:`halted` and :attr:`breach`. ``windows``: the maintenance
-    windows that are open (switch). ``fdr``: the stream of levels, one for the namespace's life
-    (arming takes them; the switch reads how far).
+    guardrail that does not hold (whoever watches them). ``global_controls``: halt and
+    guardrails of all namespaces; both levels count, see :attr:`halted` and :attr:`breach`.
+    ``windows``: the open maintenance windows (switch). ``fdr``: the stream of levels, one for
+    the namespace's life (arming takes them; the switch reads how far).
     ``next_pass``: when the campaigns are asked next (scheduler; whoever has made room for more
     brings it forward). ``unread``: whether campaigns may be on record that are not here (commands;
     the switch reads them). ``late``: requests that came in when their experiment was over: they
@@ -64,19 +64,23 @@ class State:
     closed: dict[str, str] = field(default_factory=dict)
     outlived: set[str] = field(default_factory=set)
     traces: float = 0.0
-    above: GlobalControls = field(default_factory=GlobalControls)
+    global_controls: GlobalControls = field(default_factory=GlobalControls)
     returns: Returns = field(default_factory=Returns)
 
     @property
     def halted(self) -> str | None:
         """Why everything is halted, here or in all namespaces; None when nothing is."""
-        above = self.above.halted()
-        return self.halted_here if above is None else switches.both(self.halted_here, above)
+        global_controls = self.global_controls.halted()
+        return (
+            self.halted_here
+            if global_controls is None
+            else switches.both(self.halted_here, global_controls)
+        )
 
     @property
     def breach(self) -> str | None:
         """The guardrail that does not hold, of this namespace or of all; None when all do."""
-        return self.above.breach() if self.breach_here is None else self.breach_here
+        return self.global_controls.breach() if self.breach_here is None else self.breach_here
 
     @breach.setter
     def breach(self, reason: str | None) -> None:
@@ -97,11 +101,12 @@ class State:
         raise NotFound(f"there is no experiment {experiment_id!r} that still runs")
 
     def unsure(self, experiment: Experiment) -> frozenset[str]:
-        """Return its points at which nobody has seen yet whether a fault kills the process."""
+        """Return the points of an experiment where it is unknown whether a fault kills the
+        process."""
         return frozenset(fault.point for fault in experiment.faults) - self.outlived
 
     def facts(self, campaign: Campaign, now: float) -> Facts:
-        """Return what the guards have to know of a campaign, whatever its classes."""
+        """Return what guards need of a campaign, without a class."""
         calendar = campaign.definition.calendar
         return Facts(
             halted=self.halted,
@@ -113,7 +118,7 @@ class State:
         )
 
     def facts_of(self, campaign: Campaign, experiment: Experiment, now: float) -> Facts:
-        """Return the same, and what they have to know of an experiment's class and points."""
+        """Return what guards need of a campaign and of an experiment's class and points."""
         facts = self.facts(campaign, now)
         exploration = campaign.explorations.get(experiment.request_class)
         if exploration is not None:
@@ -127,7 +132,7 @@ class State:
         return replace(facts, touches=touches(self.windows, experiment, exploration))
 
     def of_class(self, facts: Facts, exploration: Exploration, now: float) -> Facts:
-        """Return what the guards have to know of a campaign, and of one of its classes."""
+        """Return what guards need of a campaign and one of its classes."""
         known, settings = exploration.knowledge, exploration.settings
         steady = known.traffic.steady(now)
         heard = None if settings.promql is not None else known.traffic.reporting.share(now)

@@ -37,7 +37,7 @@ class WatchedSteps:
         windows: Iterable[Maintenance],
         now: float,
     ) -> None:
-        """Take in a request that nobody injected into, before its class does."""
+        """Take a request that was not injected into, before its class does."""
         for window in windows:
             if window.active(now):
                 self.of(window).pass_by(observation, known, now)

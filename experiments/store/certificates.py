@@ -33,7 +33,7 @@ class CampaignCertificate:
 
     @property
     def class_version(self) -> ClassVersion:
-        """Which version of which class it is of."""
+        """Return which version of which class it is of."""
         return self.request_class, self.version
 
 
@@ -43,7 +43,8 @@ def tree(session: Session) -> CertificateTree | None:
 
 
 def changed(session: Session, signed: CertificateTree | None) -> str:
-    """Say that the leaves on record are not those that were ``signed``; empty where they are."""
+    """Return a message that the leaves on record are not those that were ``signed``; empty where
+    they are."""
     same = tree(session) == signed
     return "" if same else "the certificates on record are not those that were signed"
 

@@ -26,16 +26,16 @@ from ldfi.errors import Conflict
 from ldfi.experiments.store import chain_check
 from ldfi.experiments.store.compressed import parse
 from ldfi.experiments.store.database import Change, Database
-from ldfi.experiments.store.retention import LOT, Pruned, Told
+from ldfi.experiments.store.retention import BATCH, Pruned, Told
 from ldfi.experiments.store.rewrite_rows import put_anew
 from ldfi.experiments.store.schema import (
-    BalanceRow,
     CampaignRow,
     CheckpointRow,
     ExperimentRow,
     FindingRow,
     RemainsRow,
     RunRow,
+    SnapshotRow,
 )
 
 WHAT: Final = "records of runs"
@@ -55,10 +55,10 @@ def prune(
         leaves = _due(session, before) if _may_sign(session, database.keys) else {}
     total, gone = sum(map(len, leaves.values())), 0
     for class_version, some in leaves.items():
-        for start in range(0, len(some), LOT):
+        for start in range(0, len(some), BATCH):
             with database.read() as session:
                 dropping = _prepared(
-                    session, database.keys, class_version, some[start : start + LOT], now
+                    session, database.keys, class_version, some[start : start + BATCH], now
                 )
             with database.change(now, who) as change:
                 database.lock(change)
@@ -76,18 +76,18 @@ def going(
     session: Session,
     keys: Sequence[SigningKey],
     before: float,
-    folded: Collection[str],
+    compacted: Collection[str],
     stands: Iterable[Any],
 ) -> list[str]:
     """List the experiments whose records would go, pruned by whoever has these keys once these are
     folded into where classes then stand. Nothing is changed."""
     if not _may_sign(session, keys):
         return []
-    due = _due(session, before, folded, stands)
+    due = _due(session, before, compacted, stands)
     leaves = [leaf for some in due.values() for leaf in some]
     found: list[str] = []
-    for start in range(0, len(leaves), LOT):
-        some = RunRow.leaf.in_(leaves[start : start + LOT])
+    for start in range(0, len(leaves), BATCH):
+        some = RunRow.leaf.in_(leaves[start : start + BATCH])
         found += session.scalars(select(RunRow.experiment_id).where(some))
     return found
 
@@ -116,8 +116,8 @@ CameTo = tuple[str | None, tuple[str, ...], tuple[str, ...]]
 
 def _came_to(session: Session, keys: Collection[str]) -> Iterator[tuple[str, CameTo]]:
     wanted = sorted(keys)
-    for start in range(0, len(wanted), LOT):
-        some = RemainsRow.key.in_(wanted[start : start + LOT])
+    for start in range(0, len(wanted), BATCH):
+        some = RemainsRow.key.in_(wanted[start : start + BATCH])
         for row in session.scalars(select(RemainsRow).where(some)):
             said = Fields(read(row.document), "the remains")
             yield (
@@ -162,13 +162,13 @@ def _may_sign(session: Session, keys: Sequence[SigningKey], *, for_update: bool 
 def _due(
     session: Session,
     before: float,
-    folded: Collection[str] = (),
+    compacted: Collection[str] = (),
     stands: Iterable[Any] | None = None,
 ) -> dict[ClassVersion, list[int]]:
-    """Choose the leaves whose records go. ``folded``: experiments whose lessons count as gone;
+    """Choose the leaves whose records go. ``compacted``: experiments whose results count as gone;
     ``stands``: where classes stand, if not as on record."""
     if stands is None:
-        stands = session.scalars(select(BalanceRow.document))
+        stands = session.scalars(select(SnapshotRow.document))
     rested = {*_certified(session), *(each for one in stands for each in _named(one))}
     row = RunRow
     query = (
@@ -182,7 +182,7 @@ def _due(
     )
     found: dict[ClassVersion, dict[int, str]] = {}
     for name, version, leaf, experiment, taught in session.execute(query.order_by(row.leaf)):
-        if experiment not in rested and (not taught or experiment in folded):
+        if experiment not in rested and (not taught or experiment in compacted):
             found.setdefault((name, version), {})[leaf] = experiment
     chosen = {each: _but_first_slots(session, each, found[each]) for each in found}
     return {each: leaves for each, leaves in chosen.items() if leaves}

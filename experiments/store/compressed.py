@@ -1,5 +1,5 @@
 """A column of JSON that SQLite holds compressed, as PostgreSQL does by itself with what is large
-(TOAST). Lessons are a quarter of their text then, what was learned of a class less than a tenth,
+(TOAST). Results are a quarter of their text then, what was learned of a class less than a tenth,
 and all that three years leave stays below 500 MB (docs/measurements.md).
 
 SQLite cannot look into such a column: a query asks for all of it or whether it is there.
@@ -51,9 +51,9 @@ class Compressed(TypeDecorator[Any]):
     cache_ok = True
 
     def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any] | None:
-        """How it is written."""
+        """Return how it is written."""
         return pack if dialect.name == "sqlite" else super().bind_processor(dialect)
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any] | None:
-        """How it is read."""
+        """Return how it is read."""
         return unpack if dialect.name == "sqlite" else super().result_processor(dialect, coltype)

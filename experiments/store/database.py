@@ -85,7 +85,7 @@ def unless_unwritable(change: Change, record: str, subject: str) -> Iterator[Non
 
 
 def _unwritable(error: Exception) -> bool:
-    """Tell what is wrong with a record from what is wrong with the database."""
+    """Return what is wrong with a record from what is wrong with the database."""
     if isinstance(error, DBAPIError):
         return isinstance(error, DataError)
     return isinstance(error, StatementError | ValueError | TypeError)
@@ -251,7 +251,8 @@ _OF_NAMESPACES = {"pool_size": 1, "max_overflow": 4}
 
 
 def _postgresql(schema: str | None) -> dict[str, Any]:
-    """Say how to connect; ``schema``: the only one whose tables are found, None: as by default."""
+    """Return how to connect; ``schema``: the only one whose tables are found, None: as by
+    default."""
     settings = {
         name: str(_PATIENCE * 1000)
         # the last: whoever is cut off within a transaction must not hold up the next leader

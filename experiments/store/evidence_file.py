@@ -91,7 +91,7 @@ def evidence_file(
 
 
 def _wrong(document: dict[str, Any], keys: tuple[SigningKey, ...], now: float) -> str:
-    """Say what whoever checks this would find to be false, but for what verdicts came from."""
+    """Return what whoever checks this would find to be false, but for what verdicts came from."""
     try:
         asked = Against(chain_check.ours(keys), now, weigh=False)
         found = verify(EvidenceFile.from_json(document), asked)
@@ -109,7 +109,7 @@ def grown(head: Head, since: int, node: merkle.Node) -> dict[str, Any]:
 
 
 def version_of(session: Session, name: str, campaign_id: str) -> int:
-    """Say which version of a class a campaign that is over has certified: that of its last run
+    """Return which version of a class a campaign that is over has certified: that of its last run
     there, else the newest."""
     written = certificates.version_of(session, campaign_id, name)
     if written is not None:
@@ -125,8 +125,8 @@ def version_of(session: Session, name: str, campaign_id: str) -> int:
     )
     newest = session.execute(query.order_by(ExperimentRow.ended_at.desc()).limit(1)).first()
     if newest is not None:
-        of_run, lesson = newest
-        found = of_run if of_run is not None else (lesson or {}).get("version")
+        of_run, result = newest
+        found = of_run if of_run is not None else (result or {}).get("version")
         if found is not None:
             return int(found)
     known = session.get(ClassRow, name)

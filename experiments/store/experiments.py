@@ -66,14 +66,14 @@ def end(
     change: Change,
     experiment: Experiment,
     spent: int,
-    lesson: ExperimentResult | None,
+    result: ExperimentResult | None,
     changes: Sequence[FindingChange] = (),
     runs: Runs | None = None,
 ) -> None:
     """Record that an experiment is decided or aborted; what it taught and what it did to findings;
     and, where it was armed, for good what its verdict came from.
 
-    ``runs``: two of its requests, kept with the lesson for people to look at.
+    ``runs``: two of its requests, kept with the result for people to look at.
     """
     row = change.session.get(ExperimentRow, experiment.id)
     if row is None or row.state in {"decided", "aborted"}:
@@ -85,16 +85,16 @@ def end(
     row.members_hurt = len(experiment.hurt)
     row.comparison = counts_of(experiment)
     tallies.count(change.session, row)
-    if lesson is not None:
+    if result is not None:
         shown = {"runs": runs.to_json()} if runs else {}
-        row.lesson = {**lesson.to_json(), "version": experiment.version, **shown}
+        row.lesson = {**result.to_json(), "version": experiment.version, **shown}
     what = f"experiment {experiment.verdict or experiment.state}"
     change.audit(what, experiment.id, experiment.reason)
     if experiment.armed_at is not None:
         class_version = experiment.request_class, experiment.version
-        chain.append(change, class_version, partial(record_of, experiment, lesson))
-    if lesson is not None and lesson.succeeded:
-        findings.survived(change, lesson.injected)
+        chain.append(change, class_version, partial(record_of, experiment, result))
+    if result is not None and result.succeeded:
+        findings.survived(change, result.injected)
     for each in changes:
         findings.apply(change, each, row.request_class, row.campaign_id, row.id)
 
@@ -143,14 +143,14 @@ def levels(session: Session) -> tuple[int, int]:
         )
         if not definition.get("settings", {}).get("confirm", True)
     ]
-    convicts = (TallyRow.purpose == "confirm") | (
+    confirming = (TallyRow.purpose == "confirm") | (
         (TallyRow.purpose == "explore") & TallyRow.campaign_id.in_(at_once)
     )
     ended, discoveries = session.execute(
         select(
             func.coalesce(func.sum(TallyRow.armed).filter(TallyRow.purpose.in_(takes)), 0),
             func.coalesce(
-                func.sum(TallyRow.ended).filter(convicts, TallyRow.verdict == "harmful"), 0
+                func.sum(TallyRow.ended).filter(confirming, TallyRow.verdict == "harmful"), 0
             ),
         )
     ).one()

@@ -13,7 +13,7 @@ from ldfi.errors import Conflict, ExperimentsError, Invalid, Unreachable
 _OF_SQLITE = {
     "file is not a database": (
         Invalid,
-        "is no database of SQLite: name another file, or put a backup back",
+        "is not a database of SQLite: name another file, or put a backup back",
     ),
     "malformed": (Invalid, "is damaged: put a backup back (docs/operations.md)"),
     "unable to open": (

@@ -108,10 +108,10 @@ def proofs(session: Session, found: Sequence[FindingRow]) -> dict[str, Proof]:
         .order_by(ExperimentRow.ended_at, ExperimentRow.id)
     )
     alone, others = {}, {}
-    for identity, tried, verdict, counts, lesson in session.execute(query):
+    for identity, tried, verdict, counts, result in session.execute(query):
         if verdict != "harmful":  # asked for here, or SQLite reads all that hurt
             continue
-        runs = Runs.from_json((lesson or {}).get("runs"))
+        runs = Runs.from_json((result or {}).get("runs"))
         alone[tried] = Proof(identity, True, counts, runs)
         others[identity] = Proof(identity, False, counts, runs)
     best = {}
@@ -210,7 +210,7 @@ def acknowledge(change: Change, identity: str, note: str) -> FindingRow:
 
 
 def link(change: Change, identity: str, tracker_url: str | None) -> FindingRow:
-    """Say where people work on it; None: nowhere (any more). Raises NotFound.
+    """Record where people work on it; None: nowhere (any more). Raises NotFound.
 
     Nobody is notified: it is most often the receiver of a notification who says so.
     """

@@ -101,7 +101,7 @@ def spend(change: Change, number: str) -> bool:
 
 
 def is_spent(session: Session, number: str) -> bool:
-    """Tell whether a number was used up."""
+    """Return whether a number was used up."""
     return session.get(IdempotencyRow, (_SPENT, number)) is not None
 
 

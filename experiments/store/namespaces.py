@@ -109,7 +109,8 @@ def opened(url: str, database: Database, name: str) -> Database:
 
 
 def place(url: str, name: str) -> tuple[str, str | None]:
-    """Say where the store of a namespace is: its URL, and the schema, where there are schemas."""
+    """Return where the store of a namespace is: its URL, and the schema, where there are
+    schemas."""
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
         return _beside(parsed, name), None
@@ -122,7 +123,7 @@ def schema_of(name: str) -> str:
 
 
 def kept_apart(url: str) -> bool:
-    """Tell whether there can be others beside the default one: not where all is in memory."""
+    """Return whether there can be others beside the default one: not where all is in memory."""
     return make_url(url).database not in {None, "", ":memory:"}
 
 

@@ -41,7 +41,7 @@ def put(
 
 
 def to_be_dealt(session: Session, targets: Collection[str]) -> bool:
-    """Say whether :func:`deal` has anything to do."""
+    """Return whether :func:`deal` has anything to do."""
     query = select(exists().where(_NEW) | exists().where(_deserted(targets)))
     return bool(session.scalar(query))
 

@@ -1,6 +1,6 @@
 """Rows of experiments go when they are old, once nothing rests on them any more.
 
-By then a lesson is folded, and a record is pruned: what an experiment taught is in what its class
+By then a result is folded, and a record is pruned: what an experiment taught is in what its class
 stands at, and that it was tried, and what it came to, is in the chain of runs. Its row is what
 lists and pages show. It stays for as long as a finding names it or is shown best by it; as its
 record is whole, which is when a certificate rests on it; and while its campaign is in the same run,
@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from ldfi.experiments.store import campaigns, findings, tallies
 from ldfi.experiments.store.database import Database
-from ldfi.experiments.store.retention import LOT, Pruned, Told
+from ldfi.experiments.store.retention import BATCH, Pruned, Told
 from ldfi.experiments.store.schema import ExperimentRow, RunRow
 
 WHAT: Final = "experiments"
@@ -31,8 +31,8 @@ def prune(
     on. Raises what the database raises."""
     with database.read() as session:
         ids = old(session, before)
-    for start in range(0, len(ids), LOT):
-        some = ids[start : start + LOT]
+    for start in range(0, len(ids), BATCH):
+        some = ids[start : start + BATCH]
         with database.change(now, who) as change:
             if not start:
                 change.audit("pruned", WHAT, f"{len(ids)} of them, by age")
@@ -45,11 +45,11 @@ def prune(
 def old(
     session: Session,
     before: float,
-    folded: Collection[str] = (),
+    compacted: Collection[str] = (),
     pruned: Collection[str] = (),
 ) -> list[str]:
-    """List those that go, the oldest first. ``folded``, ``pruned``: experiments whose lessons, or
-    whose records, count as gone."""
+    """Return ids of the experiments to delete, oldest first. ``compacted``, ``pruned``: experiments
+    whose results, or whose records, count as deleted already."""
     row = ExperimentRow
     whole = exists().where(RunRow.experiment_id == row.id, RunRow.remains.is_(None))
     under_way = or_(
@@ -67,7 +67,9 @@ def old(
     return [
         each
         for each, taught, on_record in found
-        if each not in kept and (not taught or each in folded) and (not on_record or each in pruned)
+        if each not in kept
+        and (not taught or each in compacted)
+        and (not on_record or each in pruned)
     ]
 
 

@@ -64,7 +64,7 @@ def _check(connection: Connection) -> None:
     """Hold the revision of its tables against ours. Raises Invalid."""
     ours, found = revisions.newest(), revisions.of(connection)
     if found is None:
-        raise Invalid("that is no database of ldfi: it has no revision")
+        raise Invalid("that is not a database of ldfi: it has no revision")
     revisions.check_known(found)
     if found != ours:
         raise Invalid(

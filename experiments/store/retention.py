@@ -6,11 +6,11 @@ for when one was revoked is not on record). For as long as ``details`` says:
 notifications that everybody was told, and of experiments what only people look at (two of their
 requests, and the curve of the evidence).
 
-Never touched, however old: lessons, counts and verdicts of experiments, the chain of runs, findings
+Never touched, however old: results, counts and verdicts of experiments, the chain of runs, findings
 with the requests that show them, campaigns and their certificates. So whoever starts from what is
 left knows the same, and every certificate can be checked as before.
 
-Rows go a few at a time, each lot in a transaction of its own: a service may run meanwhile.
+Rows go a few at a time, each batch in a transaction of its own: a service may run meanwhile.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ldfi.experiments.store.schema import (
     TokenRow,
 )
 
-LOT: Final = 500
+BATCH: Final = 500
 """Rows that go in one transaction."""
 
 _DONE: Final = "pruned"
@@ -123,7 +123,7 @@ def _drop_all(
         with database.change(now, who) as change:
             if last is None:
                 change.audit("pruned", sort.what, f"{found.rows} of them, by age")
-            query = select(sort.key).where(*sort.due).order_by(sort.key).limit(LOT)
+            query = select(sort.key).where(*sort.due).order_by(sort.key).limit(BATCH)
             keys = list(
                 change.session.scalars(query if last is None else query.where(sort.key > last))
             )
@@ -232,15 +232,15 @@ def _notifications(session: Session, keys: Sequence[Any]) -> None:
 def _details(session: Session, keys: Sequence[Any]) -> None:
     table = cast(Table, ExperimentRow.__table__)
     query = select(table.c.id, table.c.lesson, table.c.comparison).where(table.c.id.in_(keys))
-    lessons, comparisons = list[dict[str, Any]](), list[dict[str, Any]]()
-    for identity, lesson, comparison in session.execute(query):
-        if lesson is not None and "runs" in lesson:
-            left = {name: each for name, each in lesson.items() if name != "runs"}
-            lessons.append({"its": identity, "left": left})
+    results, comparisons = list[dict[str, Any]](), list[dict[str, Any]]()
+    for identity, result, comparison in session.execute(query):
+        if result is not None and "runs" in result:
+            left = {name: each for name, each in result.items() if name != "runs"}
+            results.append({"its": identity, "left": left})
         if comparison.get("curve"):
             comparisons.append({"its": identity, "left": {**comparison, "curve": []}})
     mine = update(table).where(table.c.id == bindparam("its"))
-    for column, changed in ((table.c.lesson, lessons), (table.c.comparison, comparisons)):
+    for column, changed in ((table.c.lesson, results), (table.c.comparison, comparisons)):
         if changed:
             session.execute(mine.values({column: bindparam("left", type_=column.type)}), changed)
 

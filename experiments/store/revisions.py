@@ -63,7 +63,7 @@ def of(connection: Connection) -> str | None:
 
 
 def alembic() -> Config:
-    """Say where the migrations are."""
+    """Return where the migrations are."""
     from alembic.config import Config
 
     config = Config()

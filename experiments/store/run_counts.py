@@ -39,8 +39,9 @@ def count_one(session: Session, class_version: ClassVersion) -> tuple[int, bytes
 
 
 def changed(session: Session, class_version: ClassVersion, signed: bytes | None) -> str:
-    """Say that what a count is about to be joined with is not what was ``signed``; empty where it
-    is, or nothing was. As in :func:`count_one`, a dozen nodes are looked at, not all of them."""
+    """Return a message that what a count is about to be joined with is not what was ``signed``;
+    empty where it is, or nothing was. As in :func:`count_one`, a dozen nodes are looked at, not
+    all of them."""
     if signed is None:
         return ""
     row, size = _row(session, class_version), _size(session)

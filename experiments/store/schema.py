@@ -125,7 +125,7 @@ class PrunedTallyRow(_Tally, Base):
     __tablename__ = "pruned_tally"
 
 
-class BalanceRow(Base):
+class SnapshotRow(Base):
     """What was learned of a class before a moment. ``campaign_id``: of one campaign, in runs before
     ``run``; empty: of all, from experiments that had ended ``until`` then. ``experience``: of all
     versions of the class; the ``document``: of this one."""

@@ -105,7 +105,7 @@ def _every(
 
 
 def _stands(word: Term, id_: Any, name: Any, state: Any, faults: Any | None) -> ColumnElement[bool]:
-    """Tell whether a word stands anywhere. Failures are kept as JSON, so it is looked for as that
+    """Return whether a word stands anywhere. Failures are kept as JSON, so it is looked for as that
     writes it."""
     places = [
         id_.startswith(word.text, autoescape=True),

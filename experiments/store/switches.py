@@ -16,13 +16,13 @@ _ALSO = "; also: "
 
 
 def halted(session: Session) -> str | None:
-    """Say why everything is halted; None when nothing is."""
+    """Return why everything is halted; None when nothing is."""
     row = session.get(FlagRow, "halted")
     return row.value.get("reason") if row else None
 
 
 def both(before: str | None, reason: str) -> str:
-    """Give the reasons of somebody who halts what is halted already: none of them is lost."""
+    """Return the reasons of somebody who halts what is halted already: none of them is lost."""
     said = before.split(_ALSO) if before is not None else []
     return _ALSO.join(said if reason in said else [*said, reason])
 

@@ -41,7 +41,7 @@ class TokenEntry:
     revoked: bool
 
     def valid(self, now: float) -> bool:
-        """Tell whether it still opens anything."""
+        """Return whether it still opens anything."""
         return not self.revoked and (self.expires_at is None or now < self.expires_at)
 
 

@@ -50,7 +50,8 @@ class DeadLetters:
             self.lost += 1
 
     def send(self, producer: Producer) -> int:
-        """Send what waits; say how many, for :meth:`acknowledged`. Raises StreamError."""
+        """Send the waiting messages; return how many, for :meth:`acknowledged`. Raises
+        StreamError."""
         for key, value, headers in self._waiting:
             producer.send(self._topic, key, value, headers)
         return len(self._waiting)

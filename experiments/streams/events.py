@@ -59,7 +59,7 @@ class Events:
                 self._producer.close()
 
     def tell(self, now: float) -> int:
-        """Tell what there is, and put on record how far that is; how many entries were looked at.
+        """Return what there is, and put on record how far that is; how many entries were looked at.
 
         Raises StreamError, Deposed, and what the database raises.
         """

@@ -52,8 +52,8 @@ class TopicKeeper(Protocol):
 
 
 def plan(topics: Topics, standing: TopicsSeen, partitions: int) -> list[Growth]:
-    """Say what grows, in order: first what workers write to, last what they find requests in. Asked
-    again after it broke off, the rest. Raises Conflict where it would not be safe."""
+    """Return what grows, in order: first what workers write to, last what they find requests in.
+    Asked again after it broke off, the rest. Raises Conflict where it would not be safe."""
     keyed = (topics.observations, topics.metrics, topics.spans)
     missing = [name for name in keyed if name not in standing.partitions]
     if missing:

@@ -81,7 +81,8 @@ class _Known:
         return new
 
     def oldest(self, otherwise: int) -> int:
-        """Return the offset from which on everything has to be read to know what is known here."""
+        """Return the offset from which everything has to be read again to know what is known
+        here."""
         return next(iter(self._ids.values()))[0] if self._ids else otherwise
 
     def _forget(self) -> None:
@@ -104,7 +105,7 @@ class Intake:
         """Observations written and not yet taken in, when the broker last said so."""
         self._topic = topics.observations
         self._stream = stream
-        self._letters = DeadLetters(topics.dead_letters)
+        self._dead_letters = DeadLetters(topics.dead_letters)
         self._producer: Producer | None = None
         self._db = db
         self._engine = engine
@@ -123,7 +124,7 @@ class Intake:
 
     def read(self, seconds: float) -> list[Message]:
         """Read the next observations. May be called in a thread of its own. Raises StreamError."""
-        self._send_letters()
+        self._send_dead_letters()
         messages = self._consumer.poll(seconds)
         now = time.monotonic()
         if now >= self._next_look:
@@ -136,7 +137,7 @@ class Intake:
         return messages
 
     def take(self, messages: Iterable[Message], now: float) -> None:
-        """Count what was read, and keep how far we are. ``now``: Unix seconds."""
+        """Count what was read, and note the position. ``now``: Unix seconds."""
         for message in messages:
             self._next[message.partition] = message.offset + 1
             try:
@@ -160,33 +161,33 @@ class Intake:
 
     def close(self) -> None:
         """Stop reading."""
-        self._send_letters()
+        self._send_dead_letters()
         try:
             self._consumer.close()
         finally:
             if self._producer is not None:
                 self._producer.close()
 
-    def _send_letters(self) -> None:
-        """Write what could not be read, unless the brokers are away: then later."""
-        if not self._letters:
+    def _send_dead_letters(self) -> None:
+        """Write unreadable messages as dead letters, unless the brokers are away: then later."""
+        if not self._dead_letters:
             return
         try:
             if self._producer is None:
                 self._producer = self._stream.producer()
-            sent = self._letters.send(self._producer)
+            sent = self._dead_letters.send(self._producer)
             self._producer.flush()
         except StreamError as error:
             _log.warning("dead letters: %s; they are written later", error)
         else:
-            self._letters.acknowledged(sent)
+            self._dead_letters.acknowledged(sent)
 
     def _bury(self, message: Message, why: str, reason: str) -> None:
         kept = self._kept.get(message.partition)
         if kept is not None and message.offset < kept.next_offset:
             return  # in an earlier life already
         self.dropped[why] += 1
-        self._letters.bury(message, reason)
+        self._dead_letters.bury(message, reason)
         _log.warning("%s/%d/%d: %s", self._topic, message.partition, message.offset, reason[:500])
 
     def _look(self) -> None:
@@ -195,7 +196,7 @@ class Intake:
 
     def _take(self, message: Message, now: float) -> None:
         number, offset = message.partition, message.offset
-        if self._take_besides(message, now):
+        if self._take_other(message, now):
             return
         observation, halves = self._reader.read(message.value, message.headers)
         known = self._known.setdefault(number, _Known(self._floor))
@@ -208,9 +209,11 @@ class Intake:
         else:
             self.dropped["observation_duplicate"] += 1
 
-    def _take_besides(self, message: Message, now: float) -> bool:
-        """Take what stands among the observations and is none; False for one that is. Of
-        experiments that are over nobody wants to know."""
+    def _take_other(self, message: Message, now: float) -> bool:
+        """Take a message of the observations' topic that is another record; False for observations.
+
+        Records of experiments that are over are ignored.
+        """
         value, trace_id = message.value, (message.key or b"").decode("ascii", "replace")
         scheduler = self._engine.scheduler
         if (cut := read_cut(value, trace_id)) is not None:
@@ -230,7 +233,7 @@ class Intake:
         return True
 
     def _note(self) -> None:
-        """Note how far we are, and what has to be on record before that is."""
+        """Note the position, and what has to be on record before it is committed."""
         catalogue = self._engine.catalogue
         if catalogue.unsettled:
             return  # the scheduler keeps those first

@@ -292,7 +292,7 @@ class KafkaReader:
         ]
 
     def join(self) -> None:
-        """Note that the partitions are dealt anew; until that is done nothing is read."""
+        """Note that partitions are being assigned again; until then nothing is read."""
         self.moved = self.joining = True
         self._consumer._coordinator.request_rejoin()  # it takes this back when it has joined
 

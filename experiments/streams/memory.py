@@ -85,7 +85,7 @@ class MemoryStream:
         )
 
     def _rebalance(self, group: _Group) -> None:
-        """Take everything from everybody, and deal it out anew, by ranges."""
+        """Assign all partitions again, by ranges."""
         group.members = [each for each in group.members if not each.dead]
         for each in group.members:
             each.must_revoke = True
@@ -186,7 +186,7 @@ class MemoryConsumer:
             self._stream._rebalance(self._group)
 
     def _join(self) -> None:
-        """Let go of what we had, then take what we were dealt as others let go of theirs."""
+        """Release our partitions, then take assigned ones as others release them."""
         if self._group is None or self._listener is None or self.dead:
             return
         if self.must_revoke:

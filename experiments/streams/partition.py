@@ -58,7 +58,7 @@ class Patience:
 
     @classmethod
     def of(cls, waiting: Waiting) -> Self:
-        """Take over how long is waited for what."""
+        """Return the patience that the times of the service give."""
         return cls(
             quiet=waiting.quiet,
             max_age=waiting.request,
@@ -69,7 +69,8 @@ class Patience:
 
     @property
     def step(self) -> float:
-        """What a silence of the log counts at most: nobody may have been able to write."""
+        """Return the most seconds that a pause of the log counts: writers may have been unable
+        to."""
         return self.quiet / 2
 
 
@@ -151,7 +152,7 @@ class PartitionWork:
         return len(self._assembler) + len(self._lineages) + len(self._outcomes) + len(self._joined)
 
     def read(self, half: Half, offset: int, written: float, now: float) -> None:
-        """Note that a message was read, whatever it holds. Goes before what it holds is taken."""
+        """Note that a message was read, whatever it holds; call it before its content is taken."""
         self._times[half].read(written, now)
         self._offsets[half].next = offset + 1
 
@@ -175,7 +176,7 @@ class PartitionWork:
             self._offsets["spans"].take(trace_id, offset)
 
     def take_outcome(self, outcome: Outcome, offset: int) -> None:
-        """Take what a device saw."""
+        """Take a device's report."""
         trace_id = outcome.trace_id
         if trace_id in self._done:
             self.dropped["join_duplicate"] += 1
@@ -206,7 +207,7 @@ class PartitionWork:
             self._outcomes[outcome.trace_id] = since, told
 
     def advance(self) -> None:
-        """Finish what is whole, give up what has waited too long."""
+        """Finish traces that are whole, and give up those that waited too long."""
         for trace in self._assembler.pop(self._times["spans"].now):
             try:
                 self._take_trace(trace)
@@ -217,7 +218,7 @@ class PartitionWork:
         self._expire()
 
     def joined(self) -> list[tuple[Observation, Halves]]:
-        """List what is to be written and acknowledged: all of it, until :meth:`acknowledged`."""
+        """Return what is to be written and acknowledged; all of it, until :meth:`acknowledged`."""
         spans, metrics = self._offsets["spans"], self._offsets["metrics"]
         committed = (self.committed["spans"], self.committed["metrics"])
         return [
@@ -249,7 +250,7 @@ class PartitionWork:
         return self.dropped + Counter(spans)
 
     def fates(self) -> Counter[Fate]:
-        """Count what became of traces."""
+        """Return the number of traces by fate."""
         return self._assembler.fates
 
     def _unfinished(self, half: Half, trace_id: str) -> bool:
@@ -289,7 +290,8 @@ class PartitionWork:
                 self._unusable.popitem(last=False)
 
     def _take_replayed(self, lineage: Lineage) -> None:
-        """Take what an engineer replayed: no device reports it, and nobody counts its outcome."""
+        """Take a request that an engineer replayed: no device reports it, and its outcome is not
+        counted."""
         self._outcomes.pop(lineage.trace_id, None)
         if lineage.trace_id not in self._done:
             self._joined[lineage.trace_id] = Observation(lineage, root_outcome(lineage))
@@ -318,8 +320,8 @@ class PartitionWork:
             self._lineages[trace_id] = (self._times["metrics"].now, lineage)
 
     def _expire(self) -> None:
-        """Give up on halves whose patience is over: a half waits for what comes on the *other*
-        topic, so it is that one's time that counts."""
+        """Give up on halves whose patience is over, by the time of the *other* topic, from which
+        their half is missing."""
         patience = self._patience
         before = self._times["metrics"].now - patience.other_half
         while self._lineages:

@@ -16,7 +16,7 @@ from ldfi.experiments.streams.stream import Producer, Stream, Topics
 
 _log = logging.getLogger("ldfi")
 
-Letter = tuple[str, str, bytes]
+KeyedMessage = tuple[str, str, bytes]
 """A topic, a key and what to write."""
 
 ROOM: Final = 64 * 1024 * 1024
@@ -34,20 +34,20 @@ class RecordWriter:
         self._stream = stream
         self._partitions = partitions
         self._producer: Producer | None = None
-        self._waiting: list[tuple[Sequence[Letter], asyncio.Future[StreamError | None]]] = []
+        self._waiting: list[tuple[Sequence[KeyedMessage], asyncio.Future[StreamError | None]]] = []
         self._bytes = 0
         self._wake = asyncio.Event()
 
-    async def put(self, letters: Sequence[Letter]) -> None:
-        """Return when all of it is acknowledged. Raises StreamError when it is not: send it again,
-        what comes twice is counted once."""
-        if not letters:
+    async def put(self, messages: Sequence[KeyedMessage]) -> None:
+        """Write messages; return when all are acknowledged. Raises StreamError if not: send them
+        again, duplicates are counted once."""
+        if not messages:
             return
-        size = sum(len(value) for _, _, value in letters)
+        size = sum(len(value) for _, _, value in messages)
         if self._bytes + size > ROOM:
             raise StreamError("too much waits to be written to Kafka already; send it again later")
         done = asyncio.get_running_loop().create_future()
-        self._waiting.append((letters, done))
+        self._waiting.append((messages, done))
         self._bytes += size
         self._wake.set()
         try:
@@ -67,9 +67,9 @@ class RecordWriter:
                 await self._wake.wait()
                 self._wake.clear()
                 batch, self._waiting = self._waiting, []
-                letters = [letter for each, _ in batch for letter in each]
-                error = await asyncio.to_thread(self._written, letters)
-                self._bytes -= sum(len(value) for _, _, value in letters)
+                messages = [message for each, _ in batch for message in each]
+                error = await asyncio.to_thread(self._written, messages)
+                self._bytes -= sum(len(value) for _, _, value in messages)
                 for _, done in batch:
                     if not done.done():
                         done.set_result(error)
@@ -77,13 +77,13 @@ class RecordWriter:
             if self._producer is not None:
                 self._producer.close()
 
-    def _written(self, letters: Sequence[Letter]) -> StreamError | None:
+    def _written(self, messages: Sequence[KeyedMessage]) -> StreamError | None:
         """Write and wait. What goes wrong is a value, for it is many callers' at once."""
         try:
             if self._producer is None:
                 self._stream.ensure(self.topics.partitions(self._partitions))
                 self._producer = self._stream.producer()
-            for topic, key, value in letters:
+            for topic, key, value in messages:
                 self._producer.send(topic, key.encode(), value)
             self._producer.flush()
         except StreamError as error:

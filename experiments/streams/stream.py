@@ -53,12 +53,12 @@ class Topics:
 
     @property
     def events(self) -> str:
-        """What the service did: its audit, as it is written."""
+        """Return the topic of the audit, as it is written."""
         return f"{self.prefix}.events"
 
     @property
     def dead_letters(self) -> str:
-        """What could not be read, with the reason as a header."""
+        """Return the topic of unreadable messages; the reason is a header."""
         return f"{self.prefix}.dead-letters"
 
     def of_namespace(self, name: str) -> Topics:
@@ -70,13 +70,13 @@ class Topics:
         return f"{self.prefix}.{name}"
 
     def retention(self, *, traffic: float, events: float, dead_letters: float) -> dict[str, float]:
-        """Say for how many seconds each topic keeps what is written to it. Spans, metrics and
-        observations go together: each is of use only with the others."""
+        """Return for how many seconds each topic keeps messages. Spans, metrics and observations
+        go together: each is of use only with the others."""
         keyed = dict.fromkeys((self.spans, self.metrics, self.observations), traffic)
         return {**keyed, self.events: events, self.dead_letters: dead_letters}
 
     def partitions(self, count: int) -> dict[str, int]:
-        """Say how many partitions each topic has. The halves of a request must meet in one
+        """Return how many partitions each topic has. The halves of a request must meet in one
         worker, so spans and metrics have the same number; observations too, which keeps them in
         order."""
         keyed = dict.fromkeys((self.spans, self.metrics, self.observations), count)
@@ -104,22 +104,22 @@ class Listener(Protocol):
     """Is told from within :meth:`Consumer.poll` that partitions change hands."""
 
     def forget(self) -> None:
-        """Forget whatever is known of partitions. What comes next is read from what is committed
-        on. The stream must not be asked for anything in here."""
+        """Forget the state of all partitions; reading goes on from what is committed. The stream
+        must not be used in here."""
 
 
 class Consumer(Protocol):
     """Reads messages."""
 
     def poll(self, seconds: float) -> list[Message]:
-        """Wait for the next messages, oldest first in each partition; after so many seconds,
-        none."""
+        """Return the next messages, oldest first in each partition; none after so many seconds."""
 
     def positions(self) -> dict[Place, int]:
-        """Tell for each partition that is ours the offset of the message that comes next."""
+        """Return for each partition that is ours the offset of the message that comes next."""
 
     def ends(self) -> dict[Place, int]:
-        """Tell for each partition that is ours the offset that the next message written will have.
+        """Return for each partition that is ours the offset that the next message written will
+        have.
 
         Asks the broker. Raises StreamError when it does not answer.
         """
@@ -136,11 +136,11 @@ class Stream(Protocol):
     """Where messages are kept."""
 
     def ensure(self, topics: Mapping[str, int]) -> None:
-        """Make the topics that are not there, with so many partitions. Raises StreamError, also
-        where a topic is there with another number of partitions."""
+        """Create missing topics with so many partitions. Raises StreamError, also if a topic has
+        another number of partitions."""
 
     def producer(self) -> Producer:
-        """Open somebody who writes. Raises StreamError."""
+        """Open a producer. Raises StreamError."""
 
     def group(self, name: str, topics: Sequence[str], listener: Listener) -> Consumer:
         """Open a reader among others of this group. Partitions of the same number of all these

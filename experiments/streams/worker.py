@@ -96,7 +96,7 @@ class Worker:
         self._expected = Expectations()
         self._fates: Counter[Fate] = Counter()
         self._writer = ObservationWriter()
-        self._letters = DeadLetters(topics.dead_letters)
+        self._dead_letters = DeadLetters(topics.dead_letters)
         self._next_watch = self._next_commit = 0.0
         self._read_at = self._settled_at = clock()
         self._producer = stream.producer()
@@ -107,7 +107,7 @@ class Worker:
             raise
 
     def step(self, seconds: float = POLL_SECONDS) -> None:
-        """Read for so long at most, and do what there is to do."""
+        """Read for so many seconds at most, and process what is due."""
         messages = self._consumer.poll(seconds)
         now = self._clock()
         if messages:
@@ -145,14 +145,14 @@ class Worker:
             self.leave()
 
     def leave(self) -> None:
-        """Leave the group at once: whoever comes next reads again what is not committed."""
+        """Leave the group at once: the next owner reads again what is not committed."""
         for each in (self._consumer, self._producer):
             with suppress(StreamError):
                 each.close()
 
     def stalled(self) -> float:
-        """Say for how many seconds messages have waited unread, or what was read could be neither
-        written nor committed."""
+        """Return for how many seconds messages have waited unread, or could be neither written
+        nor committed."""
         return max(0.0, self._clock() - min(self._read_at, self._settled_at))
 
     def silent(self) -> float:
@@ -164,12 +164,11 @@ class Worker:
         return sum((work.drops() for work in self._works.values()), Counter(self._gone))
 
     def fates(self) -> Counter[Fate]:
-        """Count what became of traces."""
+        """Return the number of traces by fate."""
         return sum((work.fates() for work in self._works.values()), Counter(self._fates))
 
     def forget(self) -> None:
-        """Forget the partitions that change hands: whoever owns them reads again what is not
-        finished."""
+        """Forget the partitions that change hands: their owner reads again what is not finished."""
         for work in self._works.values():
             self._gone += work.drops()
             self._fates += work.fates()
@@ -210,8 +209,8 @@ class Worker:
             self._bury(message, repr(error))
 
     def _bury(self, message: Message, reason: str) -> None:
-        self._letters.bury(message, reason)
-        self.seen.dead_letters = self._letters.buried
+        self._dead_letters.bury(message, reason)
+        self.seen.dead_letters = self._dead_letters.buried
 
     def _watch(self, now: float) -> None:
         """See how far the partitions go, and let time pass in those that are read to the end."""
@@ -234,7 +233,7 @@ class Worker:
                 self._work(number).idle(self._halves[topic], end, now)
 
     def _write(self) -> bool:
-        """Write what is joined; whether everything written so far is acknowledged."""
+        """Write joined requests; return whether everything written so far is acknowledged."""
         works = dict(self._works)
         joined = {number: work.joined() for number, work in works.items()}
         for observation, halves in _flat(joined):
@@ -247,7 +246,7 @@ class Worker:
         cut = {number: list(work.cut) for number, work in works.items()}
         marked = {number: list(work.marks) for number, work in works.items()}
         told = {number: list(work.told) for number, work in works.items()}
-        for trace_id, value in _besides(marked, told, cut):
+        for trace_id, value in _other_records(marked, told, cut):
             self._producer.send(self._topics.observations, trace_id.encode(), value, HEADERS)
         unseen = {number: list(work.unseen) for number, work in works.items()}
         for trace_id, value in (each for many in unseen.values() for each in many):
@@ -256,13 +255,13 @@ class Worker:
         for trace_id, report in (each for many in said.values() for each in many):
             value = write_report(report)
             self._producer.send(self._topics.observations, trace_id.encode(), value, HEADERS)
-        letters = self._letters.send(self._producer)
+        letters = self._dead_letters.send(self._producer)
         try:
             self._producer.flush()
         except StreamError as error:
             _log.warning("ingest: %s; it is written once more", error)
             return False
-        self._letters.acknowledged(letters)
+        self._dead_letters.acknowledged(letters)
         for number, done in joined.items():
             self.seen.observations += len(done)
             works[number].acknowledged(each.lineage.trace_id for each, _ in done)
@@ -313,12 +312,12 @@ def _check_key(message: Message, trace_id: str) -> None:
         raise UnreadableMessage(f"its key is {message.key!r}, not the trace id {trace_id}")
 
 
-def _besides(
+def _other_records(
     marked: dict[int, list[tuple[str, Mark, int]]],
     told: dict[int, list[tuple[str, str, list[Death]]]],
     cut: dict[int, list[CutRequest]],
 ) -> Iterator[tuple[str, bytes]]:
-    """Write what is no observation: trace id and bytes of each."""
+    """Return trace id and bytes of the records that are sent beside observations."""
     for many in marked.values():
         yield from ((trace_id, write_mark(mark, at)) for trace_id, mark, at in many)
     for whole in told.values():

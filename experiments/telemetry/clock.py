@@ -61,7 +61,7 @@ class Clock:
         self._now = self._wall
 
     def now(self) -> float:
-        """Say what time it is, in Unix seconds: never less than was said before."""
+        """Return what time it is, in Unix seconds: never less than was said before."""
         with self._lock:
             steady, wall = self._both()
             elapsed = steady - self._steady
@@ -107,7 +107,7 @@ CLOCK: Final = Clock()
 
 
 def now() -> float:
-    """Say what time it is in this process, in Unix seconds: see :class:`Clock`."""
+    """Return what time it is in this process, in Unix seconds: see :class:`Clock`."""
     said = CLOCK.now()
     CLOCK_SKEW.set(CLOCK.skew)
     return said

@@ -39,7 +39,7 @@ class Families(Collector):
         self._families = list(families)
 
     def collect(self) -> Iterable[Family]:
-        """Return what was looked up."""
+        """Return the metrics that were looked up."""
         return self._families
 
 
@@ -53,7 +53,7 @@ def text(families: Iterable[Family], *, whole: bool = True) -> bytes:
 
 
 def of_process(*, leads: bool) -> Iterator[Family]:
-    """Tell what every process says of itself."""
+    """Return the metrics that every process has."""
     yield family(BUILD, {(version("ldfi"), platform.python_version(), machine_code.way()): 1})
     yield family(LEADS, {(): leads})
 

@@ -55,7 +55,7 @@ class Prometheus:
         return None if sample is None else sample.value
 
     async def holds(self, promql: str) -> bool:
-        """Tell whether a guardrail holds now: it gives one number, and that is not NaN.
+        """Return whether a guardrail holds now: it gives one number, and that is not NaN.
 
         Raises :class:`PrometheusError` when that cannot be known, and :class:`InvalidGuardrail` for
         what is no condition: treat both (any ``ExperimentsError``) as a breach.

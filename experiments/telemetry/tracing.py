@@ -27,7 +27,7 @@ UNTRACED: Final = "/v1/traces,/api/v1/device-metrics,/api/v1/edge/rules,/healthz
 
 
 def wanted(environ: Mapping[str, str]) -> bool:
-    """Tell whether the environment asks for traces of the service."""
+    """Return whether the environment asks for traces of the service."""
     disabled = environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
     exporter = environ.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower()
     return not disabled and exporter != "none" and any(environ.get(name) for name in ENDPOINTS)
@@ -75,5 +75,5 @@ def tell(what: str, experiment: Experiment, began: int) -> None:
 
 
 def clock() -> int:
-    """Read the clock that :func:`tell` counts from."""
+    """Return the time that :func:`tell` counts from (nanoseconds, Unix time)."""
     return time.time_ns()

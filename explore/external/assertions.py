@@ -43,7 +43,7 @@ class AnswerAssertion:
         match = _FORM.fullmatch(text.strip())
         if match is None or (match["what"] == "status" and not match["how"]):
             raise InvalidAssertion(
-                f"{text!r} is no assertion; write status==200, json.items or json.total==3"
+                f"{text!r} is not an assertion; write status==200, json.items or json.total==3"
             )
         given = match["value"] or "null"
         try:
@@ -53,7 +53,7 @@ class AnswerAssertion:
         return cls(text, tuple(match["what"].split(".")), match["how"] or "", value)
 
     def holds(self, status: int, body: bytes) -> bool:
-        """Tell whether it holds of an answer."""
+        """Return whether it holds of an answer."""
         found = status if self.path == ("status",) else _found(body, self.path[1:])
         if not self.how:
             return found not in (None, "", [], {}, False)

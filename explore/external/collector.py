@@ -53,14 +53,14 @@ class Collector:
         )
 
     def take(self, spans: Sequence[Span]) -> None:
-        """Take in what has just arrived; from any thread."""
+        """Take exported spans; from any thread."""
         now = time.monotonic()
         with self._news:
             self._held.extend((now, span) for span in spans)
             self._news.notify_all()
 
     def begin(self, trace_id: str) -> None:
-        """Say that a run begins, of which spans will come."""
+        """Expect the spans of a run."""
         with self._news:
             self._feed()
             self.strangers.clear()
@@ -68,7 +68,8 @@ class Collector:
             self._running.add(trace_id)
 
     def whole(self, trace_id: str, own: Sequence[Span]) -> Trace:
-        """Wait for the trace of a run that is over. ``own``: what the test itself has seen."""
+        """Wait for the whole trace of a run that is over, and return it. ``own``: spans of the
+        test itself."""
         with self._news:
             self._running.discard(trace_id)
             self._feed()
@@ -81,7 +82,7 @@ class Collector:
                 self._feed()
 
     def feed(self) -> None:
-        """Look through what has come since the last run."""
+        """Process the spans that came since the last run."""
         with self._news:
             self._feed()
 

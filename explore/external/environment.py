@@ -40,7 +40,7 @@ def variables(known: SharedKeys, endpoint: str) -> dict[str, str]:
 
 
 def export_interval(otherwise: float = EXPORT) -> float:
-    """Tell how often services export (seconds): as this process's environment says, which is
+    """Return how often services export (seconds): as this process's environment says, which is
     theirs where the block was given to both."""
     said = os.environ.get(INTERVAL, "")
     return int(said) / 1000 if said.isdecimal() and int(said) > 0 else otherwise

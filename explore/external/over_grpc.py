@@ -87,18 +87,18 @@ class OverGrpc:
 
 
 def available() -> bool:
-    """Tell whether grpcio is installed."""
+    """Return whether grpcio is installed."""
     return find_spec("grpc") is not None
 
 
 def speaks_grpc(connection: socket.socket) -> bool:
-    """Tell whether a connection begins as HTTP/2 does; nothing of it is taken."""
+    """Return whether a connection begins as HTTP/2 does; nothing of it is taken."""
     peek = socket.MSG_PEEK | socket.MSG_WAITALL
     return connection.recv(len(_BEGINS), peek) == _BEGINS
 
 
 def _pour(source: socket.socket, target: socket.socket) -> None:
-    """Pass on what comes until one side is gone; then neither goes on."""
+    """Forward bytes both ways until one side closes."""
     with suppress(OSError):
         while chunk := source.recv(_CHUNK):
             target.sendall(chunk)

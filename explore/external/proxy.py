@@ -43,7 +43,7 @@ class Passed:
 
 
 @dataclass(slots=True)
-class Passage:
+class ProxiedRun:
     """What passes through in one run: all of it is stamped alike."""
 
     trace_id: str
@@ -63,14 +63,14 @@ class Proxy:
         url = urlsplit(target)
         if url.scheme not in {"http", "https"} or not url.hostname:
             raise InvalidAddress(
-                f"{target!r} is no target; give a URL, as in http://127.0.0.1:8080"
+                f"{target!r} is not a target; give a URL, as in http://127.0.0.1:8080"
             )
         self._https = url.scheme == "https"
         self._host, self._port = url.hostname, url.port or (443 if self._https else 80)
         self._base = url.path.rstrip("/")
         self._assertions = tuple(assertions)
         self._lock = threading.Lock()
-        self._passage: Passage | None = None
+        self._proxied_run: ProxiedRun | None = None
         host, port = split(address)
         try:
             self._server = ThreadingHTTPServer((host, port), self._handler())
@@ -84,14 +84,14 @@ class Proxy:
 
     @property
     def url(self) -> str:
-        """Where the command reaches the system."""
+        """Return where the command reaches the system."""
         host, port = self._server.server_address[:2]
         return f"http://{'127.0.0.1' if host == '0.0.0.0' else host!s}:{port}"  # noqa: S104
 
-    def begin(self, passage: Passage | None) -> None:
+    def begin(self, proxied_run: ProxiedRun | None) -> None:
         """Stamp for this run from now on; for none with None."""
         with self._lock:
-            self._passage = passage
+            self._proxied_run = proxied_run
 
     def close(self) -> None:
         """Stop listening."""
@@ -104,25 +104,25 @@ class Proxy:
     ) -> tuple[int, list[tuple[str, str]], bytes]:
         """Hand a request on, and note it; returns the answer: status, headers and body."""
         with self._lock:
-            passage = self._passage
+            proxied_run = self._proxied_run
         span_id, start = secrets.token_hex(8), time.time_ns()
         onward = [(k, v) for k, v in headers if k.lower() not in _OF_ONE_CONNECTION]
-        if passage is not None:
+        if proxied_run is not None:
             given = {name.lower(): value for name, value in headers}
-            stamped = passage.stamp.headers(
-                passage.trace_id, span_id, given.get(DEVICE_HEADER), given.get("baggage", "")
+            stamped = proxied_run.stamp.headers(
+                proxied_run.trace_id, span_id, given.get(DEVICE_HEADER), given.get("baggage", "")
             )
             onward += stamped.items()
         try:
             status, answered, content = self._asked(method, self._base + path, onward, body)
         except (OSError, http.client.HTTPException) as error:
             status, answered, content = 0, [], f"{type(error).__name__}: {error}".encode()
-        if passage is not None:
+        if proxied_run is not None:
             url = f"http://{self._host}:{self._port}{self._base}{path}"
             sent = SentRequest(span_id, method, url, start, time.time_ns(), status)
             wrong = tuple(each.text for each in self._assertions if not each.holds(status, content))
             with self._lock:
-                passage.passed.append(Passed(sent, tuple(headers), body, wrong))
+                proxied_run.passed.append(Passed(sent, tuple(headers), body, wrong))
         return status or 502, answered, content
 
     def _asked(

@@ -58,7 +58,7 @@ class Receiver:
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """Return where it listens."""
         host, port = self._server.server_address[:2]
         return f"{host!s}:{port}"
 
@@ -142,12 +142,12 @@ def split(address: str) -> tuple[str, int]:
     """Read ``HOST:PORT`` (no host: loopback). Raises InvalidAddress."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
-        raise InvalidAddress(f"{address!r} is no address; give HOST:PORT, as in 127.0.0.1:4318")
+        raise InvalidAddress(f"{address!r} is not an address; give HOST:PORT, as in 127.0.0.1:4318")
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach an address."""
+    """Return whether only this machine can reach an address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

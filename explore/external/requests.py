@@ -30,7 +30,7 @@ class SentRequest:
 
     @property
     def failed(self) -> bool:
-        """Whether it was answered with an error, or not at all."""
+        """Return whether it was answered with an error, or not at all."""
         return self.status == 0 or self.status >= 400
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ def unanswered(trace: Trace, sent: Iterable[SentRequest]) -> list[SentRequest]:
 
 
 def lineage_of(trace: Trace, own: Collection[str]) -> Lineage:
-    """Learn what a run has shown."""
+    """Return the lineage of a run."""
     learned = learn(entered(trace, own))
     if learned is None:
         raise RuntimeError("a run without its root")

@@ -49,7 +49,7 @@ class Service:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """Return where it answers."""
         return f"http://127.0.0.1:{self.port}"
 
     def digest(self) -> str:
@@ -107,7 +107,7 @@ class Services:
             self._await(service, process, until)
 
     def close(self) -> None:
-        """Stop what was started; what ran already goes on."""
+        """Stop the services that were started; those that ran before go on."""
         for _, process in self._started:
             _signalled(process, signal.SIGTERM)
         for _, process in self._started:
@@ -118,7 +118,7 @@ class Services:
         self._started.clear()
 
     def forget_logs(self) -> None:
-        """Remove the logs of what was started."""
+        """Remove the logs of the services that were started."""
         for log in self.logs.glob("*.log"):
             log.unlink(missing_ok=True)
 

@@ -55,16 +55,16 @@ class Elsewhere:
 
     @property
     def endpoint(self) -> str:
-        """Where services on this machine export to."""
+        """Return where services on this machine export to."""
         host, port = split(self.receiver.address)
         return f"http://{host if is_loopback(host) else '127.0.0.1'}:{port}"
 
     def variables(self) -> dict[str, str]:
-        """List what a service on this machine has to be told."""
+        """Return the environment variables that a service on this machine needs."""
         return variables(self.secrets, self.endpoint)
 
     def stamp(self, faults: Sequence[Fault], delay: float) -> Stamp:
-        """Prepare what the requests of one run carry. ``delay``: seconds that a call hangs."""
+        """Return the stamp for the requests of one run. ``delay``: seconds that a call hangs."""
         return Stamp(self._keys, faults, delay)
 
     def begin(self, trace_id: str) -> None:
@@ -72,8 +72,8 @@ class Elsewhere:
         self.collector.begin(trace_id)
 
     def shown(self, trace_id: str, own: Sequence[Span], sent: Sequence[SentRequest]) -> RunResult:
-        """Wait until the trace of a run is whole, and read it. ``own``: what the test itself has
-        seen, ``sent``: its own requests to services elsewhere."""
+        """Wait until the trace of a run is whole, and return its result. ``own``: spans of the
+        test itself, ``sent``: its requests to services elsewhere."""
         trace = self.collector.whole(trace_id, own)
         lineage = lineage_of(trace, {each.span_id for each in sent})
         if (whole := learn(trace)) is not None:
@@ -96,7 +96,7 @@ class Elsewhere:
         return RunResult(lineage)
 
     def doubt(self) -> str:
-        """Say why what was concluded may be wrong; empty where nothing speaks for that."""
+        """Return why a conclusion may be wrong; empty if there is no reason."""
         late = self.collector.late
         if not late:
             return self._lost()
@@ -107,7 +107,8 @@ class Elsewhere:
         )
 
     def _lost(self) -> str:
-        """Say which calls run in traces of their own while a run goes on, and never otherwise."""
+        """Return which calls run in traces of their own while a run goes on, and never
+        otherwise."""
         self.collector.feed()
         sightings = Sightings(lambda _features, _service: _RUN)
         for run in self._runs:
@@ -126,7 +127,7 @@ class Elsewhere:
         self.receiver.close()
 
     def _silence(self, sent: SentRequest) -> str:
-        """Say why nothing came from what a request was sent to, and what to set."""
+        """Return why no spans came from the services, and what to set."""
         refused = self.receiver.counts["refused"]
         strangers = self.collector.strangers
         if refused:

@@ -16,7 +16,7 @@ from ldfi.fit.protocol.context import encode
 from ldfi.fit.protocol.errors import KeyFormatError
 from ldfi.fit.protocol.faults import Fault
 from ldfi.fit.protocol.keys import VARIABLE, Keys
-from ldfi.fit.protocol.notation import lot_of
+from ldfi.fit.protocol.notation import draw_key_of
 from ldfi.fit.protocol.scenario import scenario_of
 
 DEVICE: Final = "ldfi-test"
@@ -52,7 +52,7 @@ class SharedKeys:
 
     @property
     def token(self) -> str:
-        """Derive the token: whoever has the keys has it too, and nobody has to hand it around."""
+        """Derive the token from the keys, so that it need not be handed around."""
         return hashlib.sha256(f"ldfi receive\n{self.text}".encode()).hexdigest()[:32]
 
 
@@ -73,14 +73,14 @@ class Stamp:
             int(time.time()) + LIFETIME,
             self.faults,
             delay_ms=max(1, round(self.delay * 1000)),
-            lot=lot_of(self.faults),
+            draw_key=draw_key_of(self.faults),
         )
 
     def headers(
         self, trace_id: str, span_id: str, device: str | None, carried: str
     ) -> dict[str, str]:
-        """Write the headers of a request. ``device``: what the request itself says, ``carried``:
-        the baggage that it has."""
+        """Return the headers of a request. ``device``: as the request itself says, ``carried``:
+        its baggage."""
         cleaned = baggage.without(carried) if carried else ""
         return {
             "traceparent": f"00-{trace_id}-{span_id}-01",

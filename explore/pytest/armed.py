@@ -93,12 +93,12 @@ class Armed:
         return _wrapped(function, carrying)
 
     def doubt(self) -> str:
-        """Say why what was concluded may be wrong; empty where nothing speaks for that."""
+        """Return why a conclusion may be wrong; empty if there is no reason."""
         late = self._elsewhere.doubt() if self._elsewhere is not None else ""
         return late or self._unseen.doubt(self.recorder)
 
     def shown(self, *, failed: bool) -> RunResult:
-        """Read what the run has shown, as soon as all of it is here. ``failed``: the test did."""
+        """Return the result of the run, once all of it is here. ``failed``: the test did."""
         recorder = self.recorder
         if self._elsewhere is not None:
             own, sent = recorder.own_spans(failed=failed), recorder.sent()
@@ -145,7 +145,7 @@ def armed(elsewhere: Elsewhere | None = None) -> Iterator[Armed]:
     with ExitStack() as stack:
         stack.callback(_let_go, before)
         runtime.activate(Runtime(service, keys))
-        clients.patch_all(besides=["httpcore"])  # httpx has its points in ``calls``
+        clients.patch_all(skip=["httpcore"])  # httpx has its points in ``calls``
         fakes.patch_all()
         stack.enter_context(calls.seen())
         stack.enter_context(libraries.instrumented(provider))

@@ -39,7 +39,7 @@ _WAYS: Final = (
 
 
 def faked() -> bool:
-    """Tell whether something stands in for the wire of one of these libraries."""
+    """Return whether something stands in for the wire of one of these libraries."""
     return any(_replaced(*way) for way in _WAYS)
 
 
@@ -51,7 +51,7 @@ def _replaced(module: str, owner: str, name: str) -> bool:
 
 
 def asked_within(code: CodeType | None) -> bool:
-    """Tell whether the innermost code that is no client library's is this one: the test's own
+    """Return whether the innermost code that is no client library's is this one: the test's own
     function, and not a function that it calls."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_between(frame):

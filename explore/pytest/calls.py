@@ -13,7 +13,7 @@ from opentelemetry import propagate, trace
 from opentelemetry.trace import SpanKind
 
 from ldfi.explore.external.stamp import DEVICE_HEADER
-from ldfi.explore.pytest.recorder import ENTRY, Recorder, present
+from ldfi.explore.pytest.recorder import ENTRY, Recorder, current_recorder
 from ldfi.explore.pytest.run import Asked
 from ldfi.fit.clients import http, httpx_transports
 from ldfi.fit.protocol import attributes
@@ -63,7 +63,7 @@ class _Onlooker:
         """What the test itself asks over a socket, as points are named."""
 
     def origin(self) -> _Origin | None:
-        recorder = present()
+        recorder = current_recorder()
         if recorder is None:
             return None
         by_test = recorder.outermost

@@ -84,7 +84,7 @@ def document_of(
 
 
 def failure_of(document: Mapping[str, Any]) -> str:
-    """Say why the test fails; empty where it passes."""
+    """Return why the test fails; empty where it passes."""
     if document["verdict"] == "tolerated":
         return ""
     lines = []
@@ -117,7 +117,7 @@ def headline(document: Mapping[str, Any]) -> str:
 
 
 def notes(document: Mapping[str, Any]) -> list[str]:
-    """Say what should be known besides."""
+    """Return further notes on the result."""
     once = [f"failed once, but not again, when {words_of(f)}" for f in document["refuted"]]
     never = [f"no run told anything about {words_of(f)}" for f in document["never_fired"]]
     left = [each for each in document["open_sets"] if each not in document["never_fired"]]

@@ -56,7 +56,8 @@ OTHERWISE: Final = "a run that was tried all the same went another way than it d
 OPEN: Final = 20
 """Open hypotheses that are named at most."""
 DRAWS: Final = 3
-"""Times that is asked for something that is not under way already: proposals are drawn by lot."""
+"""Times that is asked for something that is not under way already: proposals are drawn at
+random."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,18 +185,18 @@ class _Search:
         return result
 
     def _begin_more(self) -> bool:
-        """Begin what is worth trying, as many as may be under way; whether something was learned at
-        once, as it was survived before."""
+        """Begin as many runs as may be under way; return whether something was learned at once,
+        as it was survived before."""
         while len(self._under_way) < self._making.most and (plan := self._next()) is not None:
             if self._begin(plan):
                 return True
         return False
 
     def _next(self) -> Plan | None:
-        """Choose what to try beside what is under way, by what is known without that."""
+        """Return the next plan beside what is under way."""
         if not self._under_way:
             return self._exploration.plan() or self._recheck()
-        plans = (self._exploration.plan(besides=self._under_way) for _ in range(DRAWS))
+        plans = (self._exploration.plan(under_way=self._under_way) for _ in range(DRAWS))
         return next(filter(None, plans), None)
 
     def _recheck(self) -> Plan | None:
@@ -240,7 +241,7 @@ class _Search:
 
     def _at(self, known: Knowledge) -> list[int]:
         """Count the faults that are tried at each point."""
-        return [len(known.fold.kinds.at(point)) for point in self._points(known)]
+        return [len(known.solver_input.kinds.at(point)) for point in self._points(known)]
 
     def _look(self) -> bool:
         """Run the test without faults until it shows nothing new; whether it can be explored."""
@@ -321,10 +322,10 @@ class _Search:
         if not lineage.fired and run.passed is False:
             self._result.unexplained += 1
         self._survived.keep(injected, run)
-        lesson, records = self._lesson(plan, run), self._result.records
-        record = _record(self._name, len(records) + 1, injected, run, lesson)
+        result, records = self._result_of(plan, run), self._result.records
+        record = _record(self._name, len(records) + 1, injected, run, result)
         records.append(replace(record, kept=kept))
-        self._exploration.learn(replace(lesson, proof=records[-1].proof()))
+        self._exploration.learn(replace(result, proof=records[-1].proof()))
 
     def _lost(self, plan: Plan, injected: tuple[Fault, ...], died: tuple[Death, ...]) -> str:
         """Try nothing more where a process was killed; say which one was."""
@@ -337,7 +338,7 @@ class _Search:
         return f"{KILLED}: {services}"
 
     def _leave_out(self, plan: Plan, ignored: frozenset[str]) -> None:
-        """Try no more what a call has met and nobody carried out: there is no injector."""
+        """Exclude a fault that a call has met and that was not injected: there is no injector."""
         known = self._exploration.knowledge
         down = {each for each in plan.hypothesis if each.startswith(DOWN)}
         known.leave_out(
@@ -345,7 +346,7 @@ class _Search:
         )
         self._result.ignored = sorted({*self._result.ignored, *ignored})
 
-    def _lesson(self, plan: Plan, run: Run) -> ExperimentResult:
+    def _result_of(self, plan: Plan, run: Run) -> ExperimentResult:
         lineage = run.lineage
         implications = frozenset(
             (f"delay@{point}", f"error@{point}") for point in lineage.timed_out
@@ -395,7 +396,7 @@ class _Search:
         found = [faults for faults, _ in known.findings()]
         result.findings = [self._finding(faults) for faults in sorted(found, key=sorted)]
         result.refuted = [each for each, is_ in exploration.states.items() if is_ == "refuted"]
-        result.certificate = known.fold.explorer.certificate().data
+        result.certificate = known.solver_input.explorer.certificate().data
         result.never_fired = [
             frozenset(each["faults"]) for each in result.certificate["inconclusive"]
         ]
@@ -404,9 +405,9 @@ class _Search:
         tried = {*result.never_fired, *(frozenset({each}) for each in result.ignored)}
         tried -= {frozenset({each}) for each in late}
         result.unfired = sorted((f for f in tried if not self._has_fired(f)), key=sorted)
-        result.open = known.fold.explorer.open_count()
+        result.open = known.solver_input.explorer.open_count()
         result.open_sets = [
-            frozenset(map(str, each)) for each in known.fold.explorer.open_hypotheses(OPEN)
+            frozenset(map(str, each)) for each in known.solver_input.explorer.open_hypotheses(OPEN)
         ]
         result.points = self._points(known)
         result.exhaustive = self._exhaustive()
@@ -416,7 +417,7 @@ class _Search:
             result.verdict, result.reason = "inconclusive", self._left(hurried)
 
     def _left(self, hurried: bool) -> str:
-        """Say why it cannot be said that nothing hurts."""
+        """Return why it cannot be said that nothing hurts."""
         result = self._result
         if result.unfired:
             reason = f"no fault has fired at {points_of(result.unfired, self._bounds.kinds)}"
@@ -435,9 +436,10 @@ class _Search:
         return "what was to fail in some runs was never called in them"
 
     def _out_of_bounds(self, known: Knowledge) -> dict[str, str]:
-        """Say why faults that calls have met did not fire, and at which points no kind is possible.
-        A caller without a timeout cannot see one: where something else has fired, that is why."""
-        told = known.fold.out_of_bounds()
+        """Return why faults that calls have met did not fire, and at which points no kind is
+        possible. A caller without a timeout cannot see one: where something else has fired, that is
+        why."""
+        told = known.solver_input.out_of_bounds()
         obeyed = {_point(each) for each in self._fired}
         for each in self._result.ignored:
             waits = each.startswith("timeout@") and _point(each) in obeyed
@@ -445,7 +447,7 @@ class _Search:
         return dict(sorted(told.items()))
 
     def _without_injector(self) -> list[str]:
-        """Name the services in which calls met faults and nobody carried out any."""
+        """Return the services in which calls met faults and none was injected."""
         obeyed = {_point(each) for each in self._fired}
         # A caller without a timeout cannot have one, whoever injects
         ignored = [each for each in self._result.ignored if not each.startswith("timeout@")]
@@ -464,7 +466,7 @@ class _Search:
 
 
 def _ignored(faults: tuple[Fault, ...], lineage: Lineage) -> frozenset[str]:
-    """Find the faults whose point was called in a run, and that nobody carried out."""
+    """Return the faults whose point was called in a run, and that were not injected."""
     fired = {_point(each) for each in lineage.fired}
     met = lineage.called - fired
     return frozenset(str(each) for each in faults if each.point in met and not each.first)
@@ -475,7 +477,7 @@ def _point(fault: str) -> str:
 
 
 def _record(
-    test: str, number: int, injected: Iterable[Fault], run: Run, lesson: ExperimentResult
+    test: str, number: int, injected: Iterable[Fault], run: Run, result: ExperimentResult
 ) -> OutcomeRecord:
     """Write down one run of a test under faults. ``number``: which one it is, from 1 on."""
     trace = run.lineage.trace_id
@@ -486,17 +488,17 @@ def _record(
         request_class=test,
         version=VERSION,
         number=number,
-        purpose=lesson.purpose,
-        hypothesis=tuple(sorted(lesson.injected)),
+        purpose=result.purpose,
+        hypothesis=tuple(sorted(result.injected)),
         faults=tuple(map(str, injected)),
         outcome=outcome,
-        verdict={True: "tolerated", False: "harmful", None: "inconclusive"}[lesson.succeeded],
+        verdict={True: "tolerated", False: "harmful", None: "inconclusive"}[result.succeeded],
         reason=run.error or run.unseen,
         began=run.began,
         ended=max(run.began, run.ended),
         fired=tuple(sorted(run.lineage.fired)),
-        relied_on=tuple(sorted(lesson.relied_on)),
-        degraded=lesson.degraded,
+        relied_on=tuple(sorted(result.relied_on)),
+        degraded=result.degraded,
         traces=Rested.on([(trace, letter, digest(run.lineage.trace))], (trace,)),
     )
 

@@ -68,7 +68,7 @@ async def _alone(bound: Any, *call: Any, **options: Any) -> Any:
 
 
 def _asks() -> bool:
-    """Tell whether it is the test itself that sends just now."""
+    """Return whether it is the test itself that sends just now."""
     recorder = RELAY.recorder
     return (
         recorder is not None

@@ -27,7 +27,7 @@ class Making(Protocol):
 
     @property
     def most(self) -> int:
-        """How many may be under way."""
+        """Return how many may be under way."""
 
     def begin(self, begun: Begun) -> None:
         """Begin a run."""

@@ -184,7 +184,7 @@ def _is_ours(item: pytest.Item) -> TypeGuard[pytest.Function]:
 
 
 def _refusal(item: pytest.Function) -> str:
-    """Say why a test of ours cannot be explored; empty where it can."""
+    """Return why a test of ours cannot be explored; empty where it can."""
     from ldfi.explore.pytest.bounds import InvalidMarker
 
     lacking = _lacking(item.nodeid)
@@ -198,7 +198,7 @@ def _refusal(item: pytest.Function) -> str:
 
 
 def _lacking(asked_by: str) -> str:
-    """Say what to install before anything can be explored; empty where all is there.
+    """Return what to install before anything can be explored; empty where all is there.
 
     Looks without importing: tests that run before the first of ours are let be.
     """
@@ -235,9 +235,9 @@ def _explore(item: pytest.Function, nextitem: pytest.Item | None) -> None:
 
     def tell(explored: Explored, seconds: float, broken_teardowns: int) -> Document:
         if survived is not None:
-            from ldfi.explore.pytest.lessons import keep_lessons
+            from ldfi.explore.pytest.survived_files import keep_survived
 
-            unwritten = keep_lessons(_lessons(item), survived.document())
+            unwritten = keep_survived(_survived_file(item), survived.document())
             explored.not_kept = unwritten or explored.not_kept
         names = names_of(item.config)
         return document_of(item.nodeid, explored, bounds, seconds, broken_teardowns, keep, names)
@@ -246,19 +246,19 @@ def _explore(item: pytest.Function, nextitem: pytest.Item | None) -> None:
 
 
 def _survived(item: pytest.Item, bounds: Bounds) -> SurvivedRuns | None:
-    """Find what the test has survived before; None where nobody keeps that."""
+    """Return what the test has survived before; None if that is not kept."""
     if item.config.getoption("--ldfi-lessons") is None:
         return None
-    from ldfi.explore.pytest.lessons import basis_of_test, read_lessons
     from ldfi.explore.pytest.survived import SurvivedRuns
+    from ldfi.explore.pytest.survived_files import basis_of_test, read_survived
 
-    return SurvivedRuns(lambda: basis_of_test(item, bounds), read_lessons(_lessons(item)))
+    return SurvivedRuns(lambda: basis_of_test(item, bounds), read_survived(_survived_file(item)))
 
 
-def _lessons(item: pytest.Item) -> Path:
-    from ldfi.explore.pytest.lessons import lessons_file
+def _survived_file(item: pytest.Item) -> Path:
+    from ldfi.explore.pytest.survived_files import survived_file
 
-    return lessons_file(item.config.getoption("--ldfi-lessons"), item.nodeid)
+    return survived_file(item.config.getoption("--ldfi-lessons"), item.nodeid)
 
 
 def _kept(

@@ -236,7 +236,8 @@ def _anew(item: pytest.Function, faults: tuple[Fault, ...]) -> Iterator[None]:
 def _outcome(
     call: pytest.CallInfo[None], subtests: Sequence[pytest.TestReport]
 ) -> tuple[Passed, str]:
-    """Say how a run went, and in one line how it failed: by itself, or in one of its subtests."""
+    """Return how a run went, and in one line how it failed: by itself, or in one of its
+    subtests."""
     passed = _passed(call)
     failed = [each for each in subtests if each.failed]
     if passed is False or not failed:

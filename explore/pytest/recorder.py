@@ -121,7 +121,7 @@ class Recorder(SpanProcessor):
             span.end()
 
     def lift(self, span: trace.Span) -> None:
-        """Take a span out: what is inside it is inside what is around it."""
+        """Remove a span; its children become those of its parent."""
         number = span.get_span_context().span_id
         with self._lock:
             above = self._lifted[number] = self._parents.pop(number, None)
@@ -151,22 +151,22 @@ class Recorder(SpanProcessor):
         return self._asked[entered[-1]] if entered else None
 
     def knows(self, span: trace.Span) -> bool:
-        """Tell whether a span is of this run."""
+        """Return whether a span is of this run."""
         return span.get_span_context().span_id in self._parents
 
     @property
     def outermost(self) -> bool:
-        """Whether the test itself is running, not the application within a call."""
+        """Return whether the test itself is running, not the application within a call."""
         current = trace.get_current_span().get_span_context().span_id
         return current in self._parents and self._parents[current] is None
 
     def asked_by_the_test(self) -> bool:
-        """Tell whether a call over a socket is a request of the test's own: any, where services are
-        elsewhere; else one that its function itself makes."""
+        """Return whether a call over a socket is a request of the test's own: any, where services
+        are elsewhere; else one that its function itself makes."""
         return self.stamp is not None or asked_within(self.code)
 
     def attributes(self) -> list[Mapping[str, Any]]:
-        """List what the spans of the run say."""
+        """Return the attributes of the run's spans."""
         return [span.attributes or {} for _, span in self._ended.values()]
 
     def sent(self) -> list[SentRequest]:
@@ -210,7 +210,7 @@ class Recorder(SpanProcessor):
         return found
 
     def lineage(self, *, failed: bool) -> Lineage:
-        """Learn what the run has shown; ``failed``: whether the test did."""
+        """Return the lineage of the run; ``failed``: whether the test did."""
         spans = [self._span(number, failed) for number in self._ended]
         learned = learn(Trace.of(_TRACE, spans))
         if learned is None:
@@ -252,7 +252,7 @@ class Recorder(SpanProcessor):
         return "internal" if kind == "server" else kind
 
     def _enters(self, number: int, span: ReadableSpan) -> bool:
-        """Tell whether a span is the request: a call of the test itself that something in this
+        """Return whether a span is the request: a call of the test itself that something in this
         run answered."""
         if ENTRY in (span.attributes or {}) or number in self._own:
             return True
@@ -263,7 +263,7 @@ class Recorder(SpanProcessor):
         return outermost and span.kind is trace.SpanKind.CLIENT and self._answered(number)
 
     def _asks(self, span: SdkSpan) -> bool:
-        """Tell whether a call of another library is a request of the test's own."""
+        """Return whether a call of another library is a request of the test's own."""
         scope = span.instrumentation_scope
         if scope is not None and scope.name in {"ldfi", *_SAME_CALL}:
             return False
@@ -291,7 +291,7 @@ class Recorder(SpanProcessor):
         )
 
     def _answered(self, number: int) -> bool:
-        """Tell whether anything happened within a call, but its sending."""
+        """Return whether anything happened within a call, but its sending."""
         inside = [inner for inner, above in self._parents.items() if above == number]
         return any(
             self._answered(inner) if self._scope(inner) in _SAME_CALL else True for inner in inside
@@ -325,7 +325,7 @@ class Relay(SpanProcessor):
 RELAY: Final = Relay()
 
 
-def present() -> Recorder | None:
+def current_recorder() -> Recorder | None:
     """Find the recorder of the run within which this is called.
 
     Where the context came over a socket, all that tells is the span that was current there.

@@ -49,7 +49,7 @@ class Basis:
     parts: Mapping[str, str] = field(default_factory=dict)
 
     def undeclared(self, lineage: Lineage, names: Mapping[str, str]) -> list[str]:
-        """Say who was in play in a run and is not declared, and why."""
+        """Return who was in play in a run and is not declared, and why."""
         known, why = dict(names) | dict(self.names or {}), self.unmapped or {}
         seen, own = set(), _by_hand(lineage)
         for each in lineage.called:
@@ -107,7 +107,7 @@ class SurvivedRuns:
                 self._recall(self._earlier.get("runs", ()))
 
     def _changed(self) -> str:
-        """Say what of all that kept runs rest on is not as it was; empty where all of it is."""
+        """Return which of the bases of kept runs has changed; empty if none has."""
         before, now = self._earlier.get("parts"), self._basis.parts
         if self._earlier.get("key") == self._basis.key:
             same = self._earlier.get("called") == self._called
@@ -151,7 +151,7 @@ class SurvivedRuns:
         self._runs.clear()
 
     def document(self) -> dict[str, Any] | None:
-        """Write what is to be kept, as JSON; None where nothing may be."""
+        """Return what is to be kept, as JSON; None if nothing may be."""
         if self._barred or not self._basis.key:
             return None
         return {
@@ -168,7 +168,7 @@ class SurvivedRuns:
 
 
 def same_way(kept: Run, made: Run) -> bool:
-    """Tell whether a run went as the one did that was kept."""
+    """Return whether a run went as the one did that was kept."""
     return made.passed is True and not made.unseen and _alike(kept.lineage, made.lineage)
 
 
@@ -177,7 +177,7 @@ def _alike(a: Lineage, b: Lineage) -> bool:
 
 
 def _drop(runs: dict[tuple[str, ...], Any], failed: Iterable[str]) -> None:
-    """Drop what went well with all of these faults, of which a run has failed."""
+    """Drop survived runs whose set contains all faults of a failed one."""
     for faults in [each for each in runs if set(failed) <= {*each}]:
         del runs[faults]
 

@@ -47,16 +47,16 @@ class _Written:
             where = config.getoption(option, None)
             return (config.invocation_params.dir / where).resolve() if where else None
 
-        report, self._lessons = given("--ldfi-report"), given("--ldfi-lessons")
+        report, self._survived_folder = given("--ldfi-report"), given("--ldfi-lessons")
         self._scenarios = report and report.parent
         reports = [report.with_suffix(each) for each in (".md", SUFFIX)] if report else []
         self._files = {report, *reports, given("xmlpath"), given("log_file")}
 
     def has(self, file: Path) -> bool:
-        """Tell whether it is one of these."""
+        """Return whether it is one of these."""
         at = file.resolve()
         return (
             at in self._files
-            or (at.parent == self._lessons and _KEPT.fullmatch(at.name) is not None)
+            or (at.parent == self._survived_folder and _KEPT.fullmatch(at.name) is not None)
             or (at.parent == self._scenarios and _SCENARIO.fullmatch(at.name) is not None)
         )

@@ -51,7 +51,7 @@ class Untraced:
         self.left: dict[tuple[str, str], None] = {}
 
     def heard(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Take what Python tells. Raises nothing."""
+        """Take an audit event of Python. Raises nothing."""
         recorder = RELAY.recorder
         reads = _READ.get(event)
         if recorder is None or reads is None or not recorder.runs or _accounted_for(recorder):
@@ -61,7 +61,8 @@ class Untraced:
             self.left[found] = None
 
     def doubt(self, recorder: Recorder) -> str:
-        """Say what was reached unseen; empty where spans name all of it. ``recorder``: of a run."""
+        """Return what was reached without a span; empty if spans name all of it. ``recorder``:
+        of a run."""
         told = recorder.attributes()
         named = {str(said[name]) for said in told for name in _NAMES if name in said}
         ports = {str(said[name]) for said in told for name in _PORTS if name in said}
@@ -81,7 +82,8 @@ class Untraced:
 
 
 def _accounted_for(recorder: Recorder) -> bool:
-    """Whether a span of a call is around this, the test itself asks, or it is tracing's own."""
+    """Return whether a span of a call is around this, the test itself asks, or it is tracing's
+    own."""
     if otel_context.get_value(_SUPPRESSED):
         return True
     kind = getattr(trace.get_current_span(), "kind", None)

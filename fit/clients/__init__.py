@@ -106,13 +106,13 @@ def watch_for_others() -> None:
             patching.when_imported(entry.module, partial(reporting.lacks, last))
 
 
-def patch_all(besides: Container[str] = ()) -> None:
+def patch_all(skip: Container[str] = ()) -> None:
     """Make injection points in every library: at once where it is imported, else when it is.
 
-    ``besides``: libraries that somebody else makes the points of.
+    ``skip``: libraries that somebody else makes the points of.
     """
     for library, here in LIBRARIES.items():
-        if library not in besides:
+        if library not in skip:
             patching.when_imported(library, _patch(here))
 
 

@@ -72,7 +72,7 @@ def _name(service: str, request: Any, _conn: Any) -> str:
     return http_point(service, request.method, host, url.port, url.raw_path, http.template())
 
 
-def _strike(injection: Injection, request: Any, conn: Any) -> Effect | None:
+def _effect(injection: Injection, request: Any, conn: Any) -> Effect | None:
     if injection.kind == "error":
         refused = OSError(errno.ECONNREFUSED, f"Connect call failed ({error.TEXT})")
         return Effect(failure=aiohttp.ClientConnectorError(request.connection_key, refused))
@@ -130,4 +130,4 @@ class _Mute:
         """End nothing."""
 
 
-_SITE = Site(_name, _strike)
+_SITE = Site(_name, _effect)

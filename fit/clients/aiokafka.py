@@ -77,7 +77,7 @@ def _name(service: str, _producer: Any, topic: str) -> str:
     return message_point(service, "publish", "kafka", topic)
 
 
-def _strike(injection: Injection, producer: Any, topic: str) -> Effect | None:
+def _effect(injection: Injection, producer: Any, topic: str) -> Effect | None:
     if injection.kind == "error":
         return Effect(failure=_failing(KafkaTimeoutError(error.TEXT)))
     if injection.kind == "delay":
@@ -116,7 +116,9 @@ def _name_receiving(service: str, consumer: Any, _waits: float | None) -> str:
     return consumer_point(service, consumer.subscription())
 
 
-def _strike_receiving(injection: Injection, _consumer: Any, waits: float | None) -> Effect | None:
+def _effect_on_receiving(
+    injection: Injection, _consumer: Any, waits: float | None
+) -> Effect | None:
     if injection.kind == "error":
         return Effect(failure=KafkaConnectionError(error.TEXT))
     patience = None if waits is None else waits / 1000
@@ -127,5 +129,5 @@ def _strike_receiving(injection: Injection, _consumer: Any, waits: float | None)
     return None
 
 
-_SITE: Final = Site(_name, _strike)
-_RECEIVING: Final = Site(_name_receiving, _strike_receiving)
+_SITE: Final = Site(_name, _effect)
+_RECEIVING: Final = Site(_name_receiving, _effect_on_receiving)

@@ -74,7 +74,7 @@ def _name(service: str, connection: Any, query: str, _patience: Any) -> str:
     return statement_point(service, query, connection._params.database or "")
 
 
-def _strike(injection: Injection, connection: Any, query: str, patience: Any) -> Effect | None:
+def _effect(injection: Injection, connection: Any, query: str, patience: Any) -> Effect | None:
     if injection.kind == "error":
         said = f"could not reach the server: {error.TEXT}"
         return Effect(failure=ConnectionDoesNotExistError(said))
@@ -102,4 +102,4 @@ def _by_server(late: Effect | None) -> Effect | None:
     return late if late is None or late.failure is None else Effect(failure=late.failure)
 
 
-_SITE: Final = Site(_name, _strike)
+_SITE: Final = Site(_name, _effect)

@@ -79,7 +79,7 @@ def _name(service: str, _backend: Any, _patience: float | None) -> str:
     return message_point(service, "receive", "celery", "results")
 
 
-def _strike(injection: Injection, backend: Any, patience: float | None) -> Effect | None:
+def _effect(injection: Injection, backend: Any, patience: float | None) -> Effect | None:
     if injection.kind == "error":
         return Effect(failure=_nobody(backend))
     if injection.kind == "delay":
@@ -101,4 +101,4 @@ def _nobody(backend: Any) -> Any:
     return refused_by_redis(f"{given['host']}:{given['port']}", refused)
 
 
-_RESULT: Final = Site(_name, _strike)
+_RESULT: Final = Site(_name, _effect)

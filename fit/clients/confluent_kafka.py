@@ -63,7 +63,7 @@ class PointedProducer(cimpl.Producer):
         return super().produce(topic, *rest, **named)
 
     def poll(self, *given: Any, **named: Any) -> Any:
-        """Tell what became of messages."""
+        """Return what became of messages."""
         return super().poll(*given, **named)
 
     def flush(self, *given: Any, **named: Any) -> Any:
@@ -164,7 +164,7 @@ def _waiting(original: Any) -> Any:
 
 
 def _tell(producer: Any) -> int:
-    """Say what became of the messages that are due; how many they were."""
+    """Return what became of the messages that are due; how many they were."""
     waiting, now = _reports.pop(producer, []), time.monotonic()
     due = [each for each in waiting if each.due <= now]
     left = [each for each in waiting if each.due > now]
@@ -190,7 +190,7 @@ def _name(service: str, _producer: Any, topic: str, _rest: Any, _named: Any) -> 
     return message_point(service, "publish", "kafka", topic)
 
 
-def _strike(
+def _effect(
     injection: Injection, producer: Any, topic: str, rest: Any, named: Any
 ) -> Effect | None:
     if injection.kind == "delay":
@@ -225,7 +225,7 @@ def _name_receiving(service: str, consumer: Any, _timeout: float) -> str:
     return consumer_point(service, {each.topic for each in consumer.assignment()})
 
 
-def _strike_receiving(injection: Injection, _consumer: Any, waits: float) -> Effect | None:
+def _effect_on_receiving(injection: Injection, _consumer: Any, waits: float) -> Effect | None:
     if injection.kind == "error":
         said = KafkaError(KafkaError._ALL_BROKERS_DOWN, error.TEXT)
         return Effect(failure=Message(error=said))
@@ -240,5 +240,5 @@ def _strike_receiving(injection: Injection, _consumer: Any, waits: float) -> Eff
 _ARGUMENTS: Final = ("value", "key", "partition", "callback", "on_delivery", "timestamp", "headers")
 _HEADERS: Final = _ARGUMENTS.index("headers")
 _NOTHING: Final = object()
-_SITE: Final = Site(_name, _strike)
-_RECEIVING: Final = Site(_name_receiving, _strike_receiving)
+_SITE: Final = Site(_name, _effect)
+_RECEIVING: Final = Site(_name_receiving, _effect_on_receiving)

@@ -99,18 +99,18 @@ def name(service: str, method: str | bytes, *_: Any) -> str:
 
 
 def _raised(injection: Injection, _method: Any, patience: float | None, callee: Any) -> Any:
-    return _strike(injection, patience, callee, _channel._InactiveRpcError)
+    return _effect(injection, patience, callee, _channel._InactiveRpcError)
 
 
 def _carried(injection: Injection, _method: Any, patience: float | None, callee: Any) -> Any:
     def ended(state: Any) -> Any:
         return _channel._MultiThreadedRendezvous(state, None, None, None)
 
-    strike = _strike(injection, patience, callee, ended)
-    return None if strike is None else strike._replace(returned=True)
+    effect = _effect(injection, patience, callee, ended)
+    return None if effect is None else effect._replace(returned=True)
 
 
-def _strike(
+def _effect(
     injection: Injection, patience: float | None, callee: Any, failed: Any
 ) -> Effect | None:
     def late() -> Any:

@@ -161,7 +161,7 @@ class _FailedStreamStream(_Failed, aio.StreamStreamCall):
     pass
 
 
-def _strike(
+def _effect(
     injection: Injection, _method: Any, patience: float | None, target: str
 ) -> Effect | None:
     if injection.kind == "delay":
@@ -180,5 +180,5 @@ def _failure(code: grpc.StatusCode, details: str) -> aio.AioRpcError:
     return aio.AioRpcError(code, aio.Metadata(), aio.Metadata(), details, f"{code.name}:{details}")
 
 
-_SITE = Site(name, _strike)
+_SITE = Site(name, _effect)
 _INTERCEPTORS = (_UnaryUnary, _UnaryStream, _StreamUnary, _StreamStream)

@@ -120,7 +120,7 @@ def _name(service: str, connection: Any) -> str:
     return http_point(service, method, host, port, path.partition("?")[0], http.template())
 
 
-def _strike(injection: Injection, connection: Any) -> Effect | None:
+def _effect(injection: Injection, connection: Any) -> Effect | None:
     patience = _patience(connection)
     if injection.kind == "slow":
         return Effect(injection.delay_ms / 1000, slow=True)
@@ -147,5 +147,5 @@ def _patience(connection: Any) -> float | None:
     return given if given is None or isinstance(given, int | float) else socket.getdefaulttimeout()
 
 
-_SITE: Final = Site(_name, _strike)
+_SITE: Final = Site(_name, _effect)
 _UNAVAILABLE: Final = answer_of(f"status:{error.STATUS}")

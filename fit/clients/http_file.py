@@ -69,7 +69,7 @@ class SlowFile(io.RawIOBase):
         self._at = 0
 
     def readable(self) -> bool:
-        """Tell that it can be read."""
+        """Return a message that it can be read."""
         return True
 
     def fileno(self) -> int:

@@ -110,13 +110,13 @@ def _point(
 def site(failures: HttpxFailures) -> Site:
     """Return the point whose calls fail like this."""
 
-    def strike(injection: Injection, request: Any) -> Effect | None:
-        return _strike(failures, injection, request)
+    def effect(injection: Injection, request: Any) -> Effect | None:
+        return _effect(failures, injection, request)
 
-    return Site(_name, strike)
+    return Site(_name, effect)
 
 
-def _strike(failures: HttpxFailures, injection: Injection, request: Any) -> Effect | None:
+def _effect(failures: HttpxFailures, injection: Injection, request: Any) -> Effect | None:
     core = failures.core
     if injection.kind == "error":
         return Effect(

@@ -59,7 +59,7 @@ class Call(Protocol):
 
     @property
     def passes(self) -> bool:
-        """Tell whether the call is a dependency, and not the test's own request."""
+        """Return whether the call is a dependency, and not the test's own request."""
 
     def answered(self, response: httpx.Response) -> None:
         """Note the answer."""
@@ -72,7 +72,7 @@ class Onlooker(Protocol):
     """Who wants to see calls."""
 
     def origin(self) -> Any:
-        """Say where a call comes from that sets out now; None lets it be."""
+        """Return where a call comes from that sets out now; None lets it be."""
 
     def call(
         self, origin: Any, transport: Any, request: httpx.Request
@@ -102,7 +102,8 @@ def _within(frame: _Frame) -> Iterator[_Frame]:
 
 
 class Seams:
-    """Sees every request of httpx pass its transports, and has faults strike at the innermost."""
+    """Sees every request of httpx pass its transports, and has faults take effect at the
+    innermost."""
 
     def __init__(self, onlooker: Onlooker) -> None:
         self._onlooker = onlooker
@@ -349,7 +350,7 @@ _UNHEARD: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, 
 
 
 def _worked(request: httpx.Request, lost: httpx.TransportError) -> bool:
-    """Tell whether the callee does its work although the answer is lost: what is not idempotent
+    """Return whether the callee does its work although the answer is lost: what is not idempotent
     (RFC 9110, section 9.2.2) and tried again is then done twice. Whoever was never reached does
     none."""
     return request.method in {"POST", "PATCH"} and not isinstance(lost, _UNHEARD)
@@ -466,8 +467,8 @@ def patched() -> AbstractContextManager[None]:
 
 @contextmanager
 def seen(onlooker: Onlooker) -> Iterator[None]:
-    """Show every call through httpx to ``onlooker``, and have faults strike it, as long as this
-    lasts."""
+    """Show every call through httpx to ``onlooker``, and have faults take effect there, as long
+    as this lasts."""
     seams = Seams(onlooker)
     with seams.in_place():
         patching.when_imported("pytest_httpx._httpx_mock", partial(_pytest_httpx, seams))

@@ -67,7 +67,7 @@ def _name(service: str, _producer: Any, topic: str) -> str:
     return message_point(service, "send", "kafka", topic)
 
 
-def _strike(injection: Injection, producer: Any, topic: str) -> Effect | None:
+def _effect(injection: Injection, producer: Any, topic: str) -> Effect | None:
     if injection.kind == "error":
         return Effect(failure=_failed(topic))
     patience = producer.config["max_block_ms"] / 1000
@@ -89,7 +89,7 @@ def _name_receiving(service: str, consumer: Any, _timeout_ms: float) -> str:
     return consumer_point(service, consumer.subscription() or ())
 
 
-def _strike_receiving(injection: Injection, _consumer: Any, timeout_ms: float) -> Effect | None:
+def _effect_on_receiving(injection: Injection, _consumer: Any, timeout_ms: float) -> Effect | None:
     if injection.kind == "error":
         return Effect(failure=KafkaConnectionError(error.TEXT))
     if injection.kind == "delay":
@@ -99,5 +99,5 @@ def _strike_receiving(injection: Injection, _consumer: Any, timeout_ms: float) -
     return None
 
 
-_SITE = Site(_name, _strike)
-_RECEIVING = Site(_name_receiving, _strike_receiving)
+_SITE = Site(_name, _effect)
+_RECEIVING = Site(_name_receiving, _effect_on_receiving)

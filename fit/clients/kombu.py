@@ -96,7 +96,7 @@ def _name(service: str, _connection: Any, routing_key: str) -> str:
     return message_point(service, "send", "", routing_key)
 
 
-def _strike(injection: Injection, connection: Any, _routing_key: str) -> Effect | None:
+def _effect(injection: Injection, connection: Any, _routing_key: str) -> Effect | None:
     if injection.kind == "error":
         return Effect(failure=_nobody(connection))
     if injection.kind == "delay":
@@ -120,4 +120,4 @@ def refused_by_redis(where: str, refused: ConnectionRefusedError) -> BaseExcepti
     return error.marked(failure, refused)
 
 
-_SITE: Final = Site(_name, _strike)
+_SITE: Final = Site(_name, _effect)

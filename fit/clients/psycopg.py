@@ -101,7 +101,7 @@ def _text(query: Any, cursor: Any) -> str:
     return query.decode("utf-8", "replace") if isinstance(query, bytes) else query.as_string(cursor)
 
 
-def _strike(injection: Injection, cursor: Any, query: Any) -> Effect | None:
+def _effect(injection: Injection, cursor: Any, query: Any) -> Effect | None:
     if injection.kind == "error":
         return Effect(failure=psycopg.OperationalError(f"could not reach the server: {error.TEXT}"))
     if injection.kind == "delay":
@@ -114,4 +114,4 @@ def _strike(injection: Injection, cursor: Any, query: Any) -> Effect | None:
     return None if said is None else Effect(failure=said)
 
 
-_SITE: Final = Site(_name, _strike)
+_SITE: Final = Site(_name, _effect)

@@ -110,7 +110,7 @@ def _text(query: Any, cursor: Any) -> str:
     return query if isinstance(query, str) else str(query.as_string(cursor))
 
 
-def _strike(injection: Injection, cursor: Any, query: Any) -> Effect | None:
+def _effect(injection: Injection, cursor: Any, query: Any) -> Effect | None:
     if injection.kind == "error":
         said = f"could not reach the server: {error.TEXT}"
         return Effect(failure=psycopg2.OperationalError(said))
@@ -122,4 +122,4 @@ def _strike(injection: Injection, cursor: Any, query: Any) -> Effect | None:
     return None if server_says is None else Effect(failure=server_says)
 
 
-_SITE: Final = Site(_name, _strike)
+_SITE: Final = Site(_name, _effect)

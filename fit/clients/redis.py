@@ -76,7 +76,7 @@ def _first_command(what: Any) -> str:
     return command.decode() if isinstance(command, bytes) else str(command)
 
 
-def _strike(injection: Injection, client: Any, connection: Any, what: Any) -> Effect | None:
+def _effect(injection: Injection, client: Any, connection: Any, what: Any) -> Effect | None:
     if injection.kind == "error":
         return Effect(
             failure=exceptions.ConnectionError(f"Error 111 connecting to server: {error.TEXT}")
@@ -139,4 +139,4 @@ _SAID: Final = {
     "redis:readonly": (exceptions.ReadOnlyError, "You can't write against a read only replica."),
     "redis:lost": (exceptions.ConnectionError, "Connection closed by server."),
 }
-_SITE = Site(_name, _strike)
+_SITE = Site(_name, _effect)

@@ -110,7 +110,7 @@ def _name(service: str, pool: Any, _conn: Any, method: str, url: str, _options: 
     return http_point(service, method, host, parts.port, parts.path or "/", http.template())
 
 
-def _strike(
+def _effect(
     injection: Injection, pool: Any, conn: Any, method: str, url: str, options: Any
 ) -> Effect | None:
     patience = _patience(options.get("timeout"))
@@ -171,5 +171,5 @@ def _response(answer: Reply, pool: Any, method: str, url: str, options: Any) -> 
     )
 
 
-_SITE = Site(_name, _strike)
+_SITE = Site(_name, _effect)
 _UNAVAILABLE = answer_of(f"status:{error.STATUS}")

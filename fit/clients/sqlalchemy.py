@@ -98,7 +98,7 @@ def _peer(engine: Any) -> str:
     return named if named.strip("*") else str(engine.dialect.name)
 
 
-def _strike_statement(injection: Injection, context: Any, statement: str) -> Effect | None:
+def _effect_on_statement(injection: Injection, context: Any, statement: str) -> Effect | None:
     if injection.kind == "error":
         return Effect(failure=_unreachable(context.dialect))
     if injection.kind == "delay":
@@ -108,7 +108,7 @@ def _strike_statement(injection: Injection, context: Any, statement: str) -> Eff
     return None if said is None else Effect(failure=said)
 
 
-def _strike_connection(injection: Injection, engine: Any) -> Effect | None:
+def _effect_on_connection(injection: Injection, engine: Any) -> Effect | None:
     if injection.kind == "error":
         return Effect(failure=_connection_error(engine.dialect, _unreachable(engine.dialect)))
     if injection.kind == "delay":
@@ -140,5 +140,5 @@ def _unreachable(dialect: Any) -> Any:
 
 
 _PORT = 5432
-_STATEMENT = Site(_name_statement, _strike_statement)
-_CONNECTION = Site(_name_connection, _strike_connection)
+_STATEMENT = Site(_name_statement, _effect_on_statement)
+_CONNECTION = Site(_name_connection, _effect_on_connection)

@@ -135,17 +135,17 @@ class Allowances:
                 self._enrolments.setdefault(experiment, _Enrolment(limit)).allow(limit)
 
     def knows(self, experiment: str, arm: Arm, mark: int) -> bool:
-        """Tell whether a device has been admitted already."""
+        """Return whether a device has been admitted already."""
         enrolment = self._enrolments.get(experiment)
         return enrolment is not None and mark in enrolment.devices[arm]
 
     def closed(self, experiment: str) -> bool:
-        """Tell whether nobody new may be enrolled here without asking, in either arm."""
+        """Return whether nobody new may be enrolled here without asking, in either arm."""
         enrolment = self._enrolments.get(experiment)
         return enrolment is None or enrolment.closed
 
     def admit(self, experiment: str, arm: Arm, mark: int, *, granted: bool = False) -> bool:
-        """Tell whether a device may be stamped; it is counted when it is admitted for the first
+        """Return whether a device may be stamped; it is counted when it is admitted for the first
         time. ``granted``: it was asked for."""
         with self._lock:
             enrolment = self._enrolments.get(experiment)
@@ -192,8 +192,8 @@ class Allowances:
 
     @property
     def busy(self) -> bool:
-        """Whether there is a lease to keep, or something to tell: somebody is enrolled, or may be
-        without asking."""
+        """Return whether there is a lease to keep, or something to tell: somebody is enrolled, or
+        may be without asking."""
         with self._lock:
             return any(
                 each.size or each.wants or (each.armed and each.members != 0)
@@ -202,7 +202,7 @@ class Allowances:
 
     @property
     def urgent(self) -> bool:
-        """Whether there is something the control plane should hear at once."""
+        """Return whether there is something the control plane should hear at once."""
         with self._lock:
             return any(enrolment.urgent for enrolment in self._enrolments.values())
 

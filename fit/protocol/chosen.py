@@ -46,7 +46,7 @@ def parse(text: str) -> frozenset[str]:
     for each in filter(None, map(str.strip, text.split(","))):
         kind, _, name = each.partition(".")
         if kind not in KINDS or not _NAME.fullmatch(name) or _SECRET.search(name):
-            _log.warning("%s names %r, which is no feature that can be chosen", VARIABLE, each[:80])
+            _log.warning("%s names %r, which is not a feature to choose", VARIABLE, each[:80])
         else:
             found.add(f"{kind}.{name.lower() if kind == 'header' else name}")
     return frozenset(sorted(found)[:MOST])

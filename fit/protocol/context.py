@@ -80,17 +80,17 @@ def encode(
     faults: Iterable[Fault],
     *,
     delay_ms: int = DEFAULT_DELAY_MS,
-    lot: str = "",
+    draw_key: str = "",
 ) -> str:
     """Sign a failure context. ``expires`` is in Unix seconds. ``delay_ms``: the longest that a call
-    may hang. ``lot``: what lengths are drawn by that are (:mod:`ldfi.fit.protocol.lengths`): the
-    request.
+    may hang. ``draw_key``: seeds the lengths that are drawn (:mod:`ldfi.fit.protocol.lengths`),
+    one key for each request.
 
     Of several faults at one point only the strongest is written: what fails before a timeout, and
     that before a delay; every call before the first few. Raises MalformedContext when it would not
     be read back.
     """
-    version, listed = written(faults, delay_ms, lot)
+    version, listed = written(faults, delay_ms, draw_key)
     payload = ".".join([version, keys.signing_id, experiment, arm[0], str(expires), listed])
     value = f"{payload}.{keys.sign(payload)}"
     match = _SHAPE.fullmatch(value) if len(value) <= MAX_LENGTH else None
@@ -138,6 +138,8 @@ def decode(keys: Keys, value: str, now: float, *, grace: float = 0.0) -> Failure
     if expires + grace <= now:
         raise ExpiredContext(f"failure context expired {now - expires:.0f} s ago")
     if expires - now > LONGEST:
-        raise ExpiredContext(f"failure context is said to be good for {expires - now:.0f} s")
+        raise ExpiredContext(
+            f"failure context expires {expires - now:.0f} s from now; the maximum is {LONGEST} s"
+        )
     injections = read(match["version"], match["faults"])
     return FailureContext(match["experiment"], _ARMS[match["arm"]], expires, injections)

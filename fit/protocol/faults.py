@@ -56,7 +56,7 @@ class Fault:
         """
         how, at, point = text.partition("@")
         if not at or not point:
-            raise ValueError(f"{text!r} is no fault; write KIND@POINT, for instance error@{text}")
+            raise ValueError(f"{text!r} is not a fault; write KIND@POINT, such as error@{text}")
         kind, number = _split(how)
         try:
             kind_of(kind)

@@ -1,11 +1,11 @@
 """Which words are identifiers: numbers, hashes, tokens, and what else stands for one thing of many.
 
-An identifier in a name makes a thousand names of one. A word that is taken for an identifier makes
-one name of two. So only what is hardly a word is wildcarded: known forms (uuids, ULIDs, addresses),
-and what is drawn by lot from letters and digits, told by digits *within* it and by the want of any
-longer run of small letters. ``OLJCESPC7Z`` and ``dQw4w9WgXcQ`` are identifiers, ``oauth2``,
-``v1beta1`` and ``getV2UserInfo`` are words, and so is ``ABCDEFGHIJ``, whatever it may be: what no
-rule can tell is learned of traffic (:mod:`ldfi.lineage.templates`).
+An identifier in a name makes a thousand names of one. A word that is taken for an identifier
+makes one name of two. So only what is hardly a word is wildcarded: known forms (uuids, ULIDs,
+addresses), and what is drawn at random from letters and digits, told by digits *within* it and
+by the want of any longer run of small letters. ``OLJCESPC7Z`` and ``dQw4w9WgXcQ`` are
+identifiers, ``oauth2``, ``v1beta1`` and ``getV2UserInfo`` are words, and so is ``ABCDEFGHIJ``,
+whatever it may be: what no rule can tell is learned of traffic (:mod:`ldfi.lineage.templates`).
 
 ``fit/go/identifiers.go``, ``fit/js/identifiers.js`` and ``Identifiers.java`` say the same; the
 vectors (``fit/protocol/vectors/points.json``) hold them to it.
@@ -43,7 +43,7 @@ _UUID_LAST = re.compile(r"[^\n]+[-_][0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", 
 
 
 def is_identifier(text: str) -> bool:
-    """Tell whether a word stands for one thing of many.
+    """Return whether a word stands for one thing of many.
 
     >>> [word for word in ("OLJCESPC7Z", "v1beta1", "red-shoes-12345") if is_identifier(word)]
     ['OLJCESPC7Z', 'red-shoes-12345']
@@ -60,7 +60,7 @@ def _is_word_of_one(text: str) -> bool:
 
 
 def _ends_in_one(text: str) -> bool:
-    """Tell whether words lead up to an identifier, as in a slug, or one to words."""
+    """Return whether words lead up to an identifier, as in a slug, or one to words."""
     if _NUMBER_FIRST.fullmatch(text) or _NUMBER_LAST.fullmatch(text) or _UUID_LAST.fullmatch(text):
         return True
     tail = text[max(text.rfind("-"), text.rfind("_")) + 1 :]
@@ -88,7 +88,7 @@ class _Letters:
 
 
 def _is_drawn(text: str) -> bool:
-    """Tell whether letters and digits look as if they were drawn by lot."""
+    """Return whether letters and digits look as if they were drawn at random."""
     size = len(text)
     if size < 8:
         return False

@@ -66,7 +66,8 @@ class Keys:
         return urlsafe_b64encode(digest[:16]).decode().rstrip("=")
 
     def verify(self, payload: str, key_id: str, mac: str) -> bool:
-        """Tell whether ``mac`` signs ``payload`` under the named key. Constant time in ``mac``."""
+        """Return whether ``mac`` signs ``payload`` under the named key. Constant time in
+        ``mac``."""
         if key_id not in self.secrets:
             return False
         return hmac.compare_digest(self.sign(payload, key_id).encode(), mac.encode())

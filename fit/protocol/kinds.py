@@ -2,7 +2,7 @@
 
 They stand above the rooms, so that whoever only names them loads no room for that. A kind is a
 word, for some words with an argument: ``refused``, ``status:503``, ``grpc:UNAVAILABLE``,
-``sql:deadlock``, ``exception:KeyError``. A ``delay`` has one where its length is drawn by lot
+``sql:deadlock``, ``exception:KeyError``. A ``delay`` has one where its length is drawn at random
 (:mod:`ldfi.fit.protocol.lengths`): ``delay:0.5..2``, ``delay:p50=0.8..p99=3``. ``slow:2`` says over
 how many seconds a body comes, or by what that is drawn: ``slow:0.5..2``. What a point can have
 natively is told by :mod:`ldfi.fit.protocol.native`.
@@ -69,13 +69,13 @@ def kind_of(text: str) -> FaultKind:
     form = _FORMS.get(family)
     if form is None:
         if family not in FAMILIES:
-            raise ValueError(f"{family!r} is no kind of fault; the kinds are {_all()}")
+            raise ValueError(f"{family!r} is not a kind of fault; the kinds are {_all()}")
         if colon and family != "delay":
-            raise ValueError(f"{text!r} is no kind of fault: {family} stands alone")
+            raise ValueError(f"{text!r} is not a kind of fault: {family} stands alone")
         if colon:
             _check_drawn(text, argument)
     elif not _fits(family, argument):
-        raise ValueError(f"{text!r} is no kind of fault: after {family}: comes {form}")
+        raise ValueError(f"{text!r} is not a kind of fault: after {family}: comes {form}")
     return text
 
 
@@ -85,17 +85,17 @@ def family(kind: FaultKind) -> str:
 
 
 def takes_argument(word: str) -> bool:
-    """Tell whether a kind that begins with this word always says more after a colon."""
+    """Return whether a kind that begins with this word always says more after a colon."""
     return word in _FORMS
 
 
 def late(kind: FaultKind) -> bool:
-    """Tell whether a kind takes its time, so that it matters whether anybody waits."""
+    """Return whether a kind takes its time, so that it matters whether anybody waits."""
     return family(kind) in LATE
 
 
 def outlasted(kind: FaultKind) -> bool:
-    """Tell whether a call that is hit so goes well in the end, for whoever waits that long."""
+    """Return whether a call that is hit so goes well in the end, for whoever waits that long."""
     return family(kind) in OUTLASTED
 
 
@@ -107,7 +107,7 @@ def lengths(kind: FaultKind) -> str:
 
 
 def draws(kind: FaultKind) -> bool:
-    """Tell whether another length is drawn for each request."""
+    """Return whether another length is drawn for each request."""
     return _drawn(lengths(kind))
 
 
@@ -161,11 +161,11 @@ def _check_drawn(kind: str, argument: str) -> None:
     try:
         lengths_of(argument)
     except ValueError as problem:
-        raise ValueError(f"{kind!r} is no kind of fault: {problem}") from None
+        raise ValueError(f"{kind!r} is not a kind of fault: {problem}") from None
     if not _drawn(argument):
         raise ValueError(
-            f"{kind!r} is no kind of fault: how long a delay hangs that is not drawn is no part of "
-            f"its kind; write delay, or lengths that are drawn: delay:0.5..{argument}"
+            f"{kind!r} is not a kind of fault: a fixed delay has no length in its kind; "
+            f"write delay, or lengths that are drawn: delay:0.5..{argument}"
         )
 
 

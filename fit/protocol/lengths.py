@@ -1,4 +1,4 @@
-"""Lengths that are drawn by lot, so that a delay hangs as long as calls in production do.
+"""Lengths that are drawn at random, so that a delay hangs as long as calls in production do.
 
 Two ways are known, both in seconds. ``0.5..2``: any length between the two, each as likely as
 another. ``p50=0.8..p99=3``: lognormal, as latencies in traces mostly are; half of them are below
@@ -6,7 +6,8 @@ another. ``p50=0.8..p99=3``: lognormal, as latencies in traces mostly are; half 
 distribution: two that mean the same are written the same, so numbers have no zeros that say
 nothing.
 
-What is drawn depends on the lot alone, a text: whoever draws by the same one gets the same length.
+What is drawn depends on the draw key alone, a text: whoever draws by the same one gets the same
+length.
 """
 
 from __future__ import annotations
@@ -85,12 +86,12 @@ def lengths_of(text: str) -> Exactly | Even | LogNormal:
     )
 
 
-def chance(lot: str) -> float:
-    """Return a number above 0 and below 1, always the same one for a lot."""
-    digest = blake2b(lot.encode("utf-8", "replace"), digest_size=8).digest()
+def chance(draw_key: str) -> float:
+    """Return a number above 0 and below 1, always the same one for a draw key."""
+    digest = blake2b(draw_key.encode("utf-8", "replace"), digest_size=8).digest()
     return ((int.from_bytes(digest) >> (64 - _BITS)) + 0.5) / (1 << _BITS)
 
 
-def drawn(text: str, lot: str) -> float:
+def drawn(text: str, draw_key: str) -> float:
     """Draw a length, in seconds."""
-    return lengths_of(text).at(chance(lot))
+    return lengths_of(text).at(chance(draw_key))

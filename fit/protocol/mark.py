@@ -9,8 +9,8 @@ answer, the fault has killed the process.
 
     1 treatment 8d21f0 5f1c2a7b refused@api>http:GET db:80/users/*
 
-That is: version, arm, experiment, instance (a process, by lot), fault. What it says is the same in
-all languages (``fit/protocol/vectors/marks.json``).
+That is: version, arm, experiment, instance (a random id for each process), fault. What it says
+is the same in all languages (``fit/protocol/vectors/marks.json``).
 """
 
 from __future__ import annotations

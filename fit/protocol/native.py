@@ -75,7 +75,7 @@ def families(point: Point) -> frozenset[str]:
 
 
 def native(kind: FaultKind, point: str) -> bool:
-    """Tell whether a call at the point of this name can fail in this way natively."""
+    """Return whether a call at the point of this name can fail in this way natively."""
     parsed = Point.parse(point)
     if kind.endswith(":readonly") and parsed.operation.upper() in _READING:
         return False
@@ -86,7 +86,7 @@ def native(kind: FaultKind, point: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def gone(point: str, *, proxied: bool = False) -> FaultKind:
-    """Say what a dead dependency looks like at the point of this name: what ``error`` asks for.
+    """Return what a dead dependency looks like at the point of this name: what ``error`` asks for.
 
     Nothing listens any more: the connection is refused; where a proxy stands before it
     (``proxied``), the proxy answers 503. Where that is no kind of its own, ``error`` is what the

@@ -13,8 +13,8 @@ only the first calls fail, ``-n`` and their number:
 **Version 3** is version 2 with one kind more: ``slow-2000``, a body that comes over so many
 milliseconds.
 
-Each says one length. Where a fault wants lengths drawn by lot, the writer draws one for each point,
-and readers never know.
+Each says one length. Where a fault wants lengths drawn at random, the writer draws one for each
+point, and readers never know.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ def point_hash(name: str) -> str:
     return urlsafe_b64encode(hashlib.sha256(name.encode()).digest()[:6]).decode()
 
 
-def written(faults: Iterable[Fault], delay_ms: int, lot: str = "") -> tuple[str, str]:
-    """Write faults down: the first version that can, and the text. ``lot``: what lengths are drawn
-    by."""
-    chosen = [(fault, length_of(fault, delay_ms, lot)) for fault in _strongest(faults)]
+def written(faults: Iterable[Fault], delay_ms: int, draw_key: str = "") -> tuple[str, str]:
+    """Return the lowest version that can express the faults, and their text. ``draw_key`` seeds the
+    lengths that are drawn."""
+    chosen = [(fault, length_of(fault, delay_ms, draw_key)) for fault in _strongest(faults)]
     if all(family(fault.kind) in KINDS for fault, _ in chosen):
         return "1", "~".join(_in_one(fault, length) for fault, length in chosen)
     groups: defaultdict[str, str] = defaultdict(str)
@@ -87,22 +87,22 @@ def written(faults: Iterable[Fault], delay_ms: int, lot: str = "") -> tuple[str,
     return version, "~".join(f"{how}~{hashes}" for how, hashes in groups.items())
 
 
-def length_of(fault: Fault, delay_ms: int, lot: str) -> int:
+def length_of(fault: Fault, delay_ms: int, draw_key: str) -> int:
     """Return how many milliseconds a fault may take: ``delay_ms``, which is the longest, or less
     where its kind says so."""
     wanted = lengths(fault.kind)
     if not wanted:
         return delay_ms
-    return min(max(1, round(1000 * drawn(wanted, f"{lot}\n{fault.point}"))), delay_ms)
+    return min(max(1, round(1000 * drawn(wanted, f"{draw_key}\n{fault.point}"))), delay_ms)
 
 
-def lot_of(faults: Iterable[Fault]) -> str:
+def draw_key_of(faults: Iterable[Fault]) -> str:
     """Name the lot of a run that shall go the same way whenever the same faults are tried."""
     return "\n".join(sorted(map(str, faults)))
 
 
 def readable(version: str, text: str) -> bool:
-    """Tell whether this list of faults is of the grammar of its version."""
+    """Return whether this list of faults is of the grammar of its version."""
     if version == "1":
         return _LIST.fullmatch(text) is not None
     if not text:

@@ -146,7 +146,7 @@ def address(host: str, port: int | str | None) -> str:
 
 
 def is_address(peer: str) -> bool:
-    """Tell whether a peer is known by an address alone, perhaps with its port."""
+    """Return whether a peer is known by an address alone, perhaps with its port."""
     host = peer.rpartition(":")[0] if peer.rpartition(":")[2].isdecimal() else peer
     return host == "localhost" or ":" in host or IPV4.fullmatch(host) is not None
 

@@ -27,7 +27,7 @@ class Condition:
     negated: bool = False
 
     def holds(self, features: Features) -> bool:
-        """Tell whether the condition holds for a request with these features."""
+        """Return whether the condition holds for a request with these features."""
         if self.feature == "route":
             matches = fits(self.value or "", features.get("path", ""))
         else:
@@ -53,7 +53,7 @@ class Predicate:
         return cls(tuple(sorted(set(conditions), key=_order)))
 
     def holds(self, features: Features) -> bool:
-        """Tell whether every condition holds."""
+        """Return whether every condition holds."""
         for condition in self.conditions:  # noqa: SIM110 - a generator costs twice as much here
             if not condition.holds(features):
                 return False
@@ -89,7 +89,7 @@ class Predicate:
 
 @lru_cache(maxsize=8192)
 def fits(template: str, path: str) -> bool:
-    """Tell whether a path fits a template: ``*`` there stands for any one segment.
+    """Return whether a path fits a template: ``*`` there stands for any one segment.
 
     >>> fits("/users/*/orders", "/users/kim/orders")
     True
@@ -101,7 +101,7 @@ def fits(template: str, path: str) -> bool:
 
 
 def _may_be_denied(feature: str, features: Features) -> bool:
-    """Tell whether it is known that a request does not have a feature."""
+    """Return whether it is known that a request does not have a feature."""
     family = _family(feature)
     return family in FAMILIES and not (family in HIDDEN and "unread" in features)
 
@@ -117,7 +117,7 @@ def _read_condition(item: dict[str, Any]) -> Condition:
         or not isinstance(value, str | None)
         or not isinstance(negated, bool)
     ):
-        raise TypeError(f"{str(item)[:80]} is no condition")
+        raise TypeError(f"{str(item)[:80]} is not a condition")
     return Condition(feature, value, negated)
 
 

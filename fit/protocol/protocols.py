@@ -64,7 +64,7 @@ def asked_by_query(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 
 def is_document(text: str) -> bool:
-    """Tell whether a text begins as a document of GraphQL's does: ``query=flights`` is none."""
+    """Return whether a text begins as a document of GraphQL's does: ``query=flights`` is none."""
     return _DOCUMENT.match(text) is not None
 
 

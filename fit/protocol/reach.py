@@ -64,11 +64,11 @@ class PointPattern:
         """Read what ``str`` wrote. Raises ValueError."""
         found = _REACH.fullmatch(text)
         if found is None:
-            raise ValueError(f"{text!r} is no pattern of points")
+            raise ValueError(f"{text!r} is not a pattern of points")
         caller, rest, said = found.groups()
         kinds = None if said is None else frozenset(said.split(","))
         if kinds is not None and not all(map(_WORD.fullmatch, kinds)):
-            raise ValueError(f"{said!r} are no kinds of fault")
+            raise ValueError(f"{said!r} are not kinds of fault")
         return cls(caller, rest, kinds)
 
 

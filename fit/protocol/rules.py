@@ -86,7 +86,7 @@ class Rule:
         return arm if arm is not None and self.keeps(mark, arm) else None
 
     def keeps(self, mark: int, arm: Arm) -> bool:
-        """Tell whether those it yields to leave the rule a device that falls in this arm."""
+        """Return whether those it yields to leave the rule a device that falls in this arm."""
         bits, mask, treats = mark & DEVICE_BITS, _MASK, arm == "treatment"
         for factor, summand, treated, control in self._yielded:  # Claim.arm_of, without the call
             place = (bits * factor + summand) & mask
@@ -151,7 +151,7 @@ class Lease:
 
     @property
     def reads_bodies(self) -> bool:
-        """Whether a rule asks for what may stand in a body."""
+        """Return whether a rule asks for what may stand in a body."""
         return any(name.partition(".")[0] in HIDDEN for name in self.wanted)
 
     def claims(self, mark: int) -> list[tuple[Rule, Arm]]:
@@ -226,7 +226,7 @@ def _read_number(value: object, largest: float) -> float:
 
 def _read_count(value: object, largest: float = math.inf) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
-        raise ValueError(f"{str(value)[:80]} is no count from 0 to {largest}")
+        raise ValueError(f"{str(value)[:80]} is not a count from 0 to {largest}")
     return value
 
 

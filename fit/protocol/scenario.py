@@ -23,7 +23,8 @@ def scenario_of(device: str) -> str:
 
 
 def admits(context: FailureContext | None, device: str) -> bool:
-    """Tell whether a context from outside, verified, may come in with a request of this device."""
+    """Return whether a context from outside, verified, may come in with a request of this
+    device."""
     if context is None or not device:
         return False
     return hmac.compare_digest(context.experiment.encode(), scenario_of(device).encode())

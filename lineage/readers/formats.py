@@ -45,7 +45,7 @@ def read_value(value: Any) -> Batch:
         return _read_list(value)
     if not isinstance(value, Mapping):
         raise UnreadableTraces(
-            f"a JSON {type(value).__name__} is no trace data in OTLP, Jaeger or Zipkin"
+            f"a JSON {type(value).__name__} is not trace data in OTLP, Jaeger or Zipkin"
         )
     if otlp_json.looks_like_document(value):
         return otlp_json.read_document(value)
@@ -69,12 +69,12 @@ def read_value(value: Any) -> Batch:
             return _read_list(value[key])
     keys = ", ".join(sorted(map(str, value))[:6])
     raise UnreadableTraces(
-        f"a JSON object with {keys or 'nothing in it'} is no trace data in OTLP, Jaeger or Zipkin"
+        f"a JSON object with {keys or 'nothing in it'} is not trace data in OTLP, Jaeger or Zipkin"
     )
 
 
 def _found_by_tempo(value: Mapping[str, Any]) -> bool:
-    """Tell whether a parsed JSON value is the answer to a search in Tempo, or one trace of it."""
+    """Return whether a parsed JSON value is the answer to a search in Tempo, or one trace of it."""
     inner = value.get("traces")
     listed = inner if isinstance(inner, list) and inner else [value]
     return all(

@@ -21,7 +21,7 @@ from ldfi.lineage.span import Links, Span
 
 
 def looks_like_trace(raw: Any) -> bool:
-    """Tell whether a parsed JSON value is one of Jaeger's traces, or a span with its process
+    """Return whether a parsed JSON value is one of Jaeger's traces, or a span with its process
     inside."""
     return isinstance(raw, Mapping) and "traceID" in raw and ("spans" in raw or "spanID" in raw)
 

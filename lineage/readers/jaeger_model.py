@@ -22,7 +22,7 @@ _ZEROS: Final = {"INT64": 0, "FLOAT64": 0, "BOOL": False}
 
 
 def looks_like_model(raw: Any) -> bool:
-    """Tell whether a parsed JSON value is a span in the form of Jaeger's model."""
+    """Return whether a parsed JSON value is a span in the form of Jaeger's model."""
     return isinstance(raw, Mapping) and {"traceId", "spanId", "process"} <= raw.keys()
 
 

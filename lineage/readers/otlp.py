@@ -154,7 +154,7 @@ def decode_in_python(body: bytes) -> Batch:
     try:
         request.ParseFromString(body)
     except DecodeError as error:
-        raise UnreadableTraces(f"{len(body)} bytes are no OTLP trace data: {error}") from error
+        raise UnreadableTraces(f"{len(body)} bytes are not OTLP trace data: {error}") from error
     if body and not request.resource_spans:
         raise UnreadableTraces(f"{len(body)} bytes hold no OTLP resource spans; send traces here")
     with _reading:

@@ -46,7 +46,7 @@ def decode_json_in_python(body: bytes | str) -> Batch:
 
 
 def looks_like_document(value: Any) -> bool:
-    """Tell whether a parsed JSON value holds OTLP's groups of spans."""
+    """Return whether a parsed JSON value holds OTLP's groups of spans."""
     return isinstance(_get(_unwrapped(value), *_GROUPS), list)
 
 
@@ -55,7 +55,7 @@ def read_document(document: Any) -> Batch:
     spans: list[Span] = []
     groups = _get(_unwrapped(document), *_GROUPS)
     if not isinstance(groups, list):
-        raise UnreadableTraces("JSON without a list of resourceSpans is no OTLP trace data")
+        raise UnreadableTraces("JSON without a list of resourceSpans is not OTLP trace data")
     rejected = 0
     for group in groups:
         service = _service(_get(group, "resource"))

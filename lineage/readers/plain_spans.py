@@ -18,7 +18,7 @@ _PREFIXES: Final = ("SpanKind.", "SPAN_KIND_", "StatusCode.", "STATUS_CODE_")
 
 
 def looks_like_span(raw: Any) -> bool:
-    """Tell whether a parsed JSON value is a span in this form."""
+    """Return whether a parsed JSON value is a span in this form."""
     if not isinstance(raw, Mapping) or not isinstance(raw.get("attributes"), Mapping):
         return False
     context = raw.get("context")

@@ -29,10 +29,10 @@ class Oracle(Protocol):
         """List what is read: group, attribute and where identifiers may be in its value."""
 
     def value(self, number: int, value: str) -> tuple[str, str]:
-        """Tell what a value of the attribute at that place in the list says."""
+        """Return what a value of the attribute at that place in the list says."""
 
     def attribute(self, group: int, blob: bytes) -> tuple[str, str] | None:
-        """Tell what an attribute says, however it is written; None for nothing."""
+        """Return what an attribute says, however it is written; None for nothing."""
 
     def service(self, resource: bytes) -> str:
         """Name the service that a resource is."""

@@ -56,7 +56,7 @@ class _Window:
                 return True
             if not self._grow():
                 if self.text[self.at :].strip():
-                    raise UnreadableTraces("JSON without a list is no trace data")
+                    raise UnreadableTraces("JSON without a list is not trace data")
                 return False
 
     def list_elements(self) -> Iterator[Any]:

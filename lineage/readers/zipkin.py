@@ -59,7 +59,7 @@ def read_spans(spans: Iterable[Any]) -> Batch:
 
 
 def looks_like_span(raw: Any) -> bool:
-    """Tell whether a parsed JSON value is one of Zipkin's spans."""
+    """Return whether a parsed JSON value is one of Zipkin's spans."""
     return isinstance(raw, Mapping) and "traceId" in raw and "id" in raw
 
 
@@ -111,7 +111,7 @@ def _fields(kind: str, raw: Mapping[str, Any], tags: Mapping[str, Any]) -> Field
 
 
 def _exception(annotations: Any) -> bool:
-    """Tell whether an exception is noted, alone or with what OpenTelemetry writes behind it."""
+    """Return whether an exception is noted, alone or with what OpenTelemetry writes behind it."""
     values = [
         _text(each.get("value")) if isinstance(each, Mapping) else ""
         for each in (annotations if isinstance(annotations, list) else [])

@@ -33,7 +33,7 @@ class Program:
 
     @property
     def timeout(self) -> float:
-        """Seconds to wait for an answer: what is asserted, else long enough for the delay."""
+        """Return seconds to wait for an answer: as asserted, else long enough for the delay."""
         return self.scenario.expect.max_seconds or 10.0 + self.scenario.delay
 
 
@@ -51,7 +51,7 @@ def program(scenario: Scenario, path: str | None) -> Program:
             "what to ask for: --path '/…'"
         )
     if not asked.startswith("/"):
-        raise NotExpressible(f"{asked!r} is no path; it begins with a slash")
+        raise NotExpressible(f"{asked!r} is not a path; it begins with a slash")
     if request.method not in SAFE_METHODS:
         raise NotExpressible(
             f"{request.method} may change something each time it is sent, and of its body only the "
@@ -76,6 +76,5 @@ def program(scenario: Scenario, path: str | None) -> Program:
 
 
 def _encoded(path: str) -> str:
-    """Encode what has no place in a request line: ends of lines, spaces, quotes, anything but
-    ASCII."""
+    """Percent-encode what a request line cannot hold: line ends, spaces, quotes, non-ASCII."""
     return quote(path, safe=_SENT_AS_IT_IS)

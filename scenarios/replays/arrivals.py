@@ -40,7 +40,7 @@ class Stretch:
 
     @property
     def requests(self) -> float:
-        """How many are due in it, as a fraction."""
+        """Return how many are due in it, as a fraction."""
         return self.seconds * (self.begin + self.end) / 2
 
 
@@ -48,11 +48,11 @@ def stretches(profile: RateProfile, rate: float, seconds: float) -> tuple[Stretc
     """Write a profile as stretches; ``rate`` is the highest. Raises InvalidReplay."""
     for name, value in (("rate", rate), ("duration", seconds)):
         if not 0 < value < math.inf:
-            raise InvalidReplay(f"{value} is no {name}: give more than nothing")
+            raise InvalidReplay(f"{name} must be greater than 0, got {value:g}")
     made = _made(profile, rate, seconds)
     if sum(each.requests for each in made) > MOST_REQUESTS:
         raise InvalidReplay(
-            f"more than {MOST_REQUESTS:,} requests in one run: give a shorter duration, or drive a "
+            f"a run has {MOST_REQUESTS:,} requests at most: give a shorter duration, or drive a "
             "load generator with `ldfi replay export --k6`"
         )
     return made
@@ -85,7 +85,7 @@ def arrivals(made: Iterable[Stretch]) -> Iterator[float]:
 
 
 def _when(each: Stretch, wanted: float) -> float:
-    """Solve for the time at which so many of a stretch's requests are due."""
+    """Return the time at which a stretch's n-th request is due."""
     slope = (each.end - each.begin) / each.seconds
     root = math.sqrt(max(0.0, each.begin**2 + 2 * slope * wanted))
     return min(each.seconds, 2 * wanted / (each.begin + root))

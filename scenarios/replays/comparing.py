@@ -9,7 +9,7 @@ difference must also stand out from how it varies from block to block (Student's
 differences within blocks where both versions were asked in turns, else of each version's own). The
 larger of both chances counts.
 
-Two versions that were asked in turns shared the weather. There the quantiles of each class in each
+Two versions that were asked in turns shared the noise. There the quantiles of each class in each
 short turn are asked as well (:mod:`ldfi.scenarios.replays.turns`), and the smaller of the two
 chances counts, doubled: a standstill shows in the whole run, a heavier tail turn by turn.
 
@@ -96,7 +96,7 @@ class ClassDifference:
 
     @property
     def weighty(self) -> Iterator[MetricDifference]:
-        """Those for which the verdict waits until they are known."""
+        """Return the metrics for which the verdict waits until they are known."""
         return (each for each in self.metrics if each.metric != RARE)
 
 
@@ -132,7 +132,7 @@ def _by_turn(old: Series, new: Series) -> dict[str, Surplus]:
 
 
 def mixed_alike(old: Mapping[str, Series], new: Mapping[str, Series]) -> bool:
-    """Say whether each class has about the same share of both."""
+    """Return whether each class has about the same share of both."""
     totals = [sum(len(each.due) for each in side.values()) or 1 for side in (old, new)]
     shares = [
         {name: len(each.due) / total for name, each in side.items()}
@@ -199,7 +199,7 @@ def _quantile(
 
 
 def _of_both(whole: MetricDifference, turns: Surplus) -> float:
-    """Give the smaller of two chances, doubled. Turns that point the other way prove nothing of
+    """Return the smaller of two chances, doubled. Turns that point the other way prove nothing of
     the quantile that is shown."""
     agrees = (turns.total > 0) == (whole.new.value > whole.old.value)
     return min(1.0, 2 * min(whole.chance or 0.0, turns.chance if agrees else 1.0))
@@ -226,7 +226,7 @@ class _Blocks:
         return cls((places[0], places[1]), (sizes[0], sizes[1]), in_turns)
 
     def chance(self, old: Sequence[int], new: Sequence[int]) -> float:
-        """Say how likely marks are shared out as unevenly as this, if the versions are alike."""
+        """Return how likely marks are shared out as unevenly as this, if the versions are alike."""
         counts, marked = (len(old), len(new)), (sum(old), sum(new))
         by_draw = hypergeometric(marked[1], counts[1], sum(marked), sum(counts))
         share = sum(marked) / sum(counts)
@@ -239,7 +239,7 @@ class _Blocks:
         return max(by_draw, student(sum(apart) / math.sqrt(varies), BLOCKS - 1))
 
     def spread(self, side: int, marks: Sequence[int]) -> float:
-        """Say how many times more the marks of one version vary than independent ones would."""
+        """Return how many times more the marks of one version vary than independent ones would."""
         share = sum(marks) / len(marks)
         if not 0 < share < 1:
             return 1.0
@@ -263,17 +263,17 @@ def _varies(parts: Sequence[float]) -> float:
 
 
 def _judged(classes: tuple[ClassDifference, ...], tolerance: float) -> tuple[ClassDifference, ...]:
-    places, chances, weights = [], [], []
+    places, p_values, weights = [], [], []
     for i, each in enumerate(classes):
         rows = len(classes) - 1
         weight = 1.0 if not rows else 0.5 if each.name == EVERYTHING else 0.5 / rows
         for j, metric in enumerate(each.metrics):
             if metric.chance is not None:
                 places.append((i, j))
-                chances.append(metric.chance)
+                p_values.append(metric.chance)
                 weights.append(weight)
     claimed = {
-        place for place, is_so in zip(places, holm(chances, weights, LEVEL), strict=True) if is_so
+        place for place, is_so in zip(places, holm(p_values, weights, LEVEL), strict=True) if is_so
     }
     return tuple(
         replace(

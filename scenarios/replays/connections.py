@@ -36,7 +36,7 @@ class Job:
     connection: Connection | None = None
 
     def finish(self, status: int | None, body: bytes) -> None:
-        """Hand over what came of it, once."""
+        """Report the outcome, once."""
         if not self.over:
             self.over = True
             self.done(status, body)
@@ -59,9 +59,9 @@ class TargetAddress:
             parts = urlsplit(url)
             port = parts.port or (443 if parts.scheme == "https" else 80)
         except ValueError as error:
-            raise InvalidReplay(f"{url!r} is no target: {error}") from error
+            raise InvalidReplay(f"{url!r} is not a target: {error}") from error
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
-            raise InvalidReplay(f"{url!r} is no target; give a URL of http or https")
+            raise InvalidReplay(f"{url!r} is not a target; give a URL of http or https")
         return cls(url, parts.hostname, port, parts.scheme == "https", parts.path.rstrip("/"))
 
     @property
@@ -214,7 +214,7 @@ class Connections:
             self.submit(job)
 
     def sweep(self, now: float) -> None:
-        """Give up what nobody answered in time."""
+        """Give up requests that were not answered in time."""
         while self._pending and (
             self._pending[0].over or self._pending[0].due + self.patience <= now
         ):
@@ -226,7 +226,7 @@ class Connections:
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is under way."""
+        """Return whether nothing is under way."""
         return not self._pending
 
     async def close(self) -> None:

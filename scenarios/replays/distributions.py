@@ -13,8 +13,8 @@ _TINY: Final = 1e-300
 
 
 def hypergeometric(found: int, drawn: int, marked: int, total: int) -> float:
-    """Say how likely a count as odd as ``found`` is, of ``marked`` among ``total`` when ``drawn``
-    are drawn without choosing: twice the smaller tail, at most 1."""
+    """Return how likely a count as odd as ``found`` is, of ``marked`` among ``total`` when
+    ``drawn`` are drawn without choosing: twice the smaller tail, at most 1."""
     low, high = max(0, drawn + marked - total), min(drawn, marked)
     if low == high:
         return 1.0
@@ -46,7 +46,7 @@ def _choices(total: int, chosen: int) -> float:
 
 
 def student(statistic: float, freedom: float) -> float:
-    """Say how likely Student's t is as far from nothing as this."""
+    """Return how likely Student's t is as far from nothing as this."""
     if math.isinf(statistic):
         return 0.0
     return _beta(freedom / (freedom + statistic**2), freedom / 2, 0.5)
@@ -79,14 +79,14 @@ def _apart(value: float) -> float:
     return value if abs(value) > _TINY else _TINY
 
 
-def holm(chances: Sequence[float], weights: Sequence[float], level: float) -> list[bool]:
+def holm(p_values: Sequence[float], weights: Sequence[float], level: float) -> list[bool]:
     """Say of which hypotheses a difference may be claimed, so that any at all is claimed falsely
     with at most ``level``. Holm (1979), weighted: as much of the level as the weight among those
     that are left."""
-    claimed = [False] * len(chances)
+    claimed = [False] * len(p_values)
     left = sum(weights)
-    for index in sorted(range(len(chances)), key=lambda i: chances[i] / weights[i]):
-        if chances[index] > level * weights[index] / left:
+    for index in sorted(range(len(p_values)), key=lambda i: p_values[i] / weights[i]):
+        if p_values[index] > level * weights[index] / left:
             break
         claimed[index] = True
         left -= weights[index]

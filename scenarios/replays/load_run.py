@@ -43,7 +43,7 @@ class Load:
 
     @property
     def seconds(self) -> float:
-        """How long requests are due."""
+        """Return how long requests are due."""
         return sum(each.seconds for each in self.stretches)
 
     @property

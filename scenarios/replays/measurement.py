@@ -37,12 +37,12 @@ class TargetRun:
 
     @property
     def requests(self) -> int:
-        """How many were sent, the warm-up not counted."""
+        """Return how many were sent, the warm-up not counted."""
         return sum(len(each.due) for each in self.series.values())
 
     @property
     def reasons(self) -> Counter[str]:
-        """How often requests failed, by reason."""
+        """Return how often requests failed, by reason."""
         return sum((each.reasons for each in self.series.values()), Counter())
 
     def to_json(self) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class Measurement:
 
     @property
     def doubts(self) -> list[str]:
-        """Say what speaks against the figures, in words."""
+        """Return the reasons to doubt the figures, in words."""
         told = [
             f"the rate was not reached at {each.name}: asked {self.asked:g}/s, reached "
             f"{each.reached:g}/s"
@@ -115,7 +115,7 @@ def read_measurement(file: Path) -> Measurement:
     try:
         first, *rest = (json.loads(line) for line in file.read_text("utf-8").splitlines() if line)
         if first.get("ldfi") != "replay" or first.get("version") != VERSION:
-            raise InvalidReplay(f"{file} is no run of `ldfi replay run`, or one of another version")
+            raise InvalidReplay(f"{file} is not a run of `ldfi replay run` in version {VERSION}")
         made = Measurement(
             str(first["recording"]),
             str(first["profile"]),

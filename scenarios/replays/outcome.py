@@ -42,7 +42,7 @@ class RunComparison:
 
     @property
     def verdict(self) -> RunVerdict:
-        """The verdict: what is doubted is not called the same."""
+        """Return the verdict; *same* becomes *cannot tell* where there are doubts."""
         found = verdict_of(self.classes)
         return "cannot tell" if found == "same" and self.doubts else found
 

@@ -35,11 +35,11 @@ class Prepared:
 
     def __post_init__(self) -> None:
         if not _TARGET.fullmatch(self.target):
-            raise InvalidReplay(f"{self.shown!r} cannot be sent: it is no path with a query")
+            raise InvalidReplay(f"{self.shown!r} cannot be sent: it is not a path with a query")
 
     @property
     def reads_body(self) -> bool:
-        """Whether the assertion looks into the body."""
+        """Return whether the assertion looks into the body."""
         asserted = self.assertion
         return bool(asserted.body_contains or asserted.body_matches or asserted.json_path)
 
@@ -58,7 +58,7 @@ class Prepared:
             sent["content-length"] = str(len(self.body))
         for name, value in sent.items():
             if not _HEADER.fullmatch(name) or not value.isprintable():
-                raise InvalidReplay(f"{name!r} is no header that can be sent")
+                raise InvalidReplay(f"{name!r} is not a header that can be sent")
         lines = "".join(f"{name}: {value}\r\n" for name, value in sent.items())
         first = f"{self.method} {origin.base}{self.target} HTTP/1.1\r\n"
         return f"{first}{lines}traceparent: 00-".encode("latin-1", "replace"), self.body

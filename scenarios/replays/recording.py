@@ -76,7 +76,7 @@ class RecordedRequest(BaseModel):
 
     @property
     def safe(self) -> bool:
-        """Whether sending it again changes nothing."""
+        """Return whether sending it again changes nothing."""
         return self.method in SAFE_METHODS
 
     @property
@@ -257,7 +257,7 @@ def _model(value: str) -> list[Any] | None:
 
 
 def _within(value: Any, levels: int) -> bool:
-    """Tell whether lists and objects are nested in no more levels than so many."""
+    """Return whether lists and objects are nested in no more levels than so many."""
     if not isinstance(value, list | dict):
         return True
     inner = value.values() if isinstance(value, dict) else value

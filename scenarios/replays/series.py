@@ -40,11 +40,11 @@ class Series:
 
     @property
     def reasons(self) -> Counter[str]:
-        """How often requests failed, by reason."""
+        """Return how often requests failed, by reason."""
         return Counter(self.failed.values())
 
     def after(self, warm_up: float) -> Series:
-        """CutRequest off what was due while the target warmed up."""
+        """Drop the requests that were due while the target warmed up."""
         kept = Series(self.name)
         for place, (due, seconds) in enumerate(zip(self.due, self.seconds, strict=True)):
             if due >= warm_up:
@@ -73,7 +73,7 @@ class Series:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidReplay(f"no series of a replay: {error!r}") from error
         if len(made.due) != len(made.seconds):
-            raise InvalidReplay(f"{made.name}: as many latencies as requests, or it is no series")
+            raise InvalidReplay(f"{made.name}: the numbers of latencies and of requests differ")
         return made
 
 

@@ -85,7 +85,7 @@ def _log(file: Path) -> Iterator[RawRequest | None]:
 
 
 def kind_of(file: Path) -> SourceKind:
-    """Tell what a file is by its name and first characters: else it is an access log."""
+    """Return what a file is by its name and first characters: else it is an access log."""
     try:
         with file.open("rb") as opened:
             start = opened.read(2_000).lstrip()

@@ -1,8 +1,8 @@
-"""Latencies beyond the quantile of their own turn: whether two versions differ in any weather.
+"""Latencies beyond the quantile of their own turn: whether two versions differ under any noise.
 
 Where load comes and goes, the latencies beyond the quantile of a whole run are those of its worst
 seconds, and of all other seconds nothing is learned. Two versions that are asked in turns share the
-weather of the moment. So the run is cut into short turns, of each class by itself; the quantile is
+noise of the moment. So the run is cut into short turns, of each class by itself; the quantile is
 that of the turn, of both versions together, and it is counted how many of the new version's are
 beyond it. Within a turn that is a draw without choosing, if the versions are alike, and turns and
 classes add up (Cochran, Mantel and Haenszel).
@@ -41,13 +41,13 @@ class Surplus:
 
     @property
     def total(self) -> float:
-        """How many more, over the whole run."""
+        """Return how many more, over the whole run."""
         return sum(self.blocks)
 
     @property
     def chance(self) -> float:
-        """Say how likely so many more or fewer are, if the versions are alike: the larger of what
-        chance alone and what the variation from block to block says."""
+        """Return how likely so many more or fewer are, if the versions are alike: the larger of
+        what chance alone and what the variation from block to block says."""
         if self.varies <= 0:
             return 1.0
         apart = max(0.0, abs(self.total) - 0.5) / math.sqrt(self.varies)

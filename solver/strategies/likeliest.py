@@ -17,7 +17,7 @@ class Likeliest:
     """See the module."""
 
     def choose(self, search: Search) -> int | None:
-        """Choose the best of the open hypotheses; ties are broken by lot."""
+        """Choose the best of the open hypotheses; ties are broken at random."""
         found = search.sample(steps=SOME) or search.smallest()
         if not found:
             return None

@@ -13,6 +13,6 @@ class Smallest:
     """See the module."""
 
     def choose(self, search: Search) -> int | None:
-        """Choose one of the smallest hypotheses; ties are broken by lot."""
+        """Choose one of the smallest hypotheses; ties are broken at random."""
         found = search.smallest()
         return search.rng.choice(found) if found else None

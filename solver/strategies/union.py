@@ -168,7 +168,7 @@ class _Pairwise:
             self._counts.add(row)
 
     def likely(self, variable: int) -> bool:
-        """Say whether the union, with this one in it too, would survive as often as is wanted.
+        """Return whether the union, with this one in it too, would survive as often as is wanted.
 
         Where failures name suspects that is no matter.
         """

@@ -47,8 +47,8 @@ def devices_of_both_arms_are_asked_for(host: Host) -> Problems:
 
 
 def _stamped(front: Front, device: str) -> bool:
-    """Tell whether a device comes to be stamped. On a machine with much to do an answer or two may
-    come too late, and then nobody is asked for a while."""
+    """Return whether a device comes to be stamped. On a machine with much to do an answer or two
+    may come too late, and then nobody is asked for a while."""
     deadline = time.monotonic() + _PATIENCE
     while front.ask(device) is None:
         if time.monotonic() > deadline:
@@ -96,7 +96,7 @@ def _is_settled(plane: OfferingPlane) -> bool:
 
 
 def _counts(plane: OfferingPlane, front: Front) -> bool:
-    """Tell whether the control plane hears of answers that came too late; with the next ask, it
+    """Return whether the control plane hears of answers that came too late; with the next ask, it
     may be."""
     front.onward(_device("treatment"))
     time.sleep(_SOON)

@@ -317,7 +317,7 @@ def _signed(experiment: str, seconds: float = 60) -> str:
 
 
 def _is_sent(device: str) -> bool:
-    """Tell whether a header can hold a device's name."""
+    """Return whether a header can hold a device's name."""
     return device != "" and all(ord(letter) < 256 for letter in device)
 
 

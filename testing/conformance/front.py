@@ -61,7 +61,7 @@ class Front:
 
 
 def eventually(holds: Callable[[], object], seconds: float = SOON) -> bool:
-    """Tell whether something comes to hold in time."""
+    """Return whether something comes to hold in time."""
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:

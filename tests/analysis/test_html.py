@@ -84,14 +84,14 @@ def test_its_policy_lets_nothing_in_but_its_own_style() -> None:
 def test_it_says_what_the_gist_says() -> None:
     names = ["hotrod-faults.otlp.jsonl.gz", "hotrod-faults.outcomes.jsonl"]
     analysis = analyze([DATA / name for name in names])
-    text, gist = unescape(page(analysis)), analysis.gist
-    assert f"<h1>{gist.headline}</h1>" in text
-    assert gist.lead in text
-    said = [*(each.says for each in gist.masked), *(each.says for each in gist.harmless)]
-    said += [*(each.says for each in gist.lost), *(each.says for each in gist.classes)]
-    said += [line for each in gist.red for line in (each.name, *each.reasons, *each.advice)]
-    assert gist.masked
-    assert gist.harmless
+    text, summary = unescape(page(analysis)), analysis.gist
+    assert f"<h1>{summary.headline}</h1>" in text
+    assert summary.lead in text
+    said = [*(each.says for each in summary.masked), *(each.says for each in summary.harmless)]
+    said += [*(each.says for each in summary.lost), *(each.says for each in summary.classes)]
+    said += [line for each in summary.red for line in (each.name, *each.reasons, *each.advice)]
+    assert summary.masked
+    assert summary.harmless
     assert all(line in text for line in said)
 
 
@@ -119,8 +119,8 @@ def test_two_addresses_of_one_service_are_one_call_in_red(tmp_path: Path) -> Non
         answer = type(served)("ratings", 1, kind=2, start=2, end=3)
         requests += [[entered("/home"), served, answer]] * 5
         requests += [[entered("/home", failed=True), asked(host, 1, 9, failed=True)]]
-    gist = analysed(tmp_path, requests).gist
-    (item,) = gist.red
+    summary = analysed(tmp_path, requests).gist
+    (item,) = summary.red
     assert item.name == "api → ratings: GET /"
     assert item.points == ("api>http:GET:10.0.0.1:81/",)
     assert item.lost == 2

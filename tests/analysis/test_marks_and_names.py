@@ -59,10 +59,10 @@ def test_a_call_that_carries_a_mark_is_at_least_suspected_alike_in_all_formats(
     for form, write in WRITERS.items():
         folder = tmp_path / form
         folder.mkdir()
-        gist = report(folder, write(masked(504, call, answer, until))).gist
-        said.append((gist.headline, gist.lost, gist.red))
-        assert [each.service for each in gist.lost] == ["pay"]
-        assert gist.unexplained == 0
+        summary = report(folder, write(masked(504, call, answer, until))).gist
+        said.append((summary.headline, summary.lost, summary.red))
+        assert [each.service for each in summary.lost] == ["pay"]
+        assert summary.unexplained == 0
     assert all(each == said[0] for each in said)
 
 
@@ -141,9 +141,9 @@ def test_spans_of_a_callee_under_the_kind_of_its_caller_are_its_own(tmp_path: Pa
                 status=status,
             ),
         ]
-    gist = report(tmp_path, otlp_json(spans)).gist
-    assert "4 services" in gist.lead
-    assert {each.service for each in gist.lost} <= {"payment", "email"}
+    summary = report(tmp_path, otlp_json(spans)).gist
+    assert "4 services" in summary.lead
+    assert {each.service for each in summary.lost} <= {"payment", "email"}
 
 
 def test_attempts_below_one_call_are_told(tmp_path: Path) -> None:
@@ -196,5 +196,5 @@ def test_an_orphan_in_plain_json_keeps_its_proof(tmp_path: Path) -> None:
         Made(1, 9, "shop", "server", "POST /pay", (0, 9), {"http.status_code": 500}, "ERROR"),
         Made(2, 7, "shop", "client", "LPUSH", (1, 2), fired, "ERROR"),
     ]
-    gist = report(tmp_path, WRITERS["plain"](spans)).gist
-    assert [(each.service, each.seen) for each in gist.lost] == [("queue", 1)]
+    summary = report(tmp_path, WRITERS["plain"](spans)).gist
+    assert [(each.service, each.seen) for each in summary.lost] == [("queue", 1)]

@@ -54,8 +54,8 @@ def test_a_service_is_marked_by_more_than_its_colour() -> None:
         ServiceLine("api", "untried"),
         *(ServiceLine(standing, standing) for standing in MEANINGS),
     )
-    gist = Summary("", "", "", (), (), (), 0, (), (), 0, services, calls)
-    drawn = ElementTree.fromstring(picture(gist))  # noqa: S314  it is our own
+    summary = Summary("", "", "", (), (), (), 0, (), (), 0, services, calls)
+    drawn = ElementTree.fromstring(picture(summary))  # noqa: S314  it is our own
     for group in drawn.findall("g"):
         name = (group.findtext("title") or "").partition(":")[0]
         standing = group.attrib["class"]
@@ -65,8 +65,8 @@ def test_a_service_is_marked_by_more_than_its_colour() -> None:
 
 
 def test_of_one_service_there_is_nothing_to_draw() -> None:
-    gist = Summary("", "", "", (), (), (), 0, (), (), 0, (ServiceLine("api", "untried"),), ())
-    assert picture(gist) == ""
+    summary = Summary("", "", "", (), (), (), 0, (), (), 0, (ServiceLine("api", "untried"),), ())
+    assert picture(summary) == ""
 
 
 def test_long_names_are_cut_in_the_box_and_whole_in_its_title() -> None:

@@ -44,11 +44,16 @@ def of(name: str) -> Summary:
 
 
 def test_it_says_what_the_report_says_first() -> None:
-    gist = analyze([TRACES]).gist
-    words = " ".join(ElementTree.fromstring(svg(gist)).itertext())  # noqa: S314  it is our own
-    for said in (gist.headline, gist.masked[0].says, gist.red[0].name, gist.harmless[0].says):
+    summary = analyze([TRACES]).gist
+    words = " ".join(ElementTree.fromstring(svg(summary)).itertext())  # noqa: S314  it is our own
+    for said in (
+        summary.headline,
+        summary.masked[0].says,
+        summary.red[0].name,
+        summary.harmless[0].says,
+    ):
         assert set(said.split()) <= set(re.split(r"\s+", words)), said
-    assert all(each.name in words for each in gist.services)
+    assert all(each.name in words for each in summary.services)
 
 
 def test_it_is_written_and_as_large_as_it_is_drawn(tmp_path: Path) -> None:

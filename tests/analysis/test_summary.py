@@ -16,7 +16,7 @@ from rich.console import Console
 
 from ldfi.analysis.analysis import analyze
 from ldfi.analysis.critical_points import red_items
-from ldfi.analysis.hints import Clue
+from ldfi.analysis.hints import Hint
 from ldfi.analysis.names import Names, means
 from ldfi.analysis.render import render
 from ldfi.analysis.report import Analysis
@@ -74,17 +74,17 @@ def test_without_outcomes_nothing_is_called_harmless(name: str) -> None:
 def test_of_requests_without_outcome_none_is_called_harmless(tmp_path: Path) -> None:
     # Given five requests that got by without ads, the outcomes of two of which are known
     requests = [[entered("/home"), asked("ads", failed=True)] for _ in range(5)]
-    gist = analysed(tmp_path, requests, [True, True]).gist
-    assert [proved.requests for proved in gist.harmless] == [2]
-    assert "missing of 3 of 5" in gist.missing
+    summary = analysed(tmp_path, requests, [True, True]).gist
+    assert [proved.requests for proved in summary.harmless] == [2]
+    assert "missing of 3 of 5" in summary.missing
 
 
 def test_what_also_lost_requests_is_not_called_harmless(tmp_path: Path) -> None:
     requests = [[entered("/home"), asked("ads", failed=True)] for _ in range(5)]
     requests += [[entered("/home", failed=True), asked("ads", failed=True)]]
-    gist = analysed(tmp_path, requests, [True] * 5 + [False]).gist
-    assert gist.harmless == ()
-    assert [(each.service, each.seen) for each in gist.lost] == [("ads", 1)]
+    summary = analysed(tmp_path, requests, [True] * 5 + [False]).gist
+    assert summary.harmless == ()
+    assert [(each.service, each.seen) for each in summary.lost] == [("ads", 1)]
 
 
 def test_what_stood_in_is_named(tmp_path: Path) -> None:
@@ -97,14 +97,14 @@ def test_what_stood_in_is_named(tmp_path: Path) -> None:
 
 def test_json_says_the_same() -> None:
     analysis = of("hotrod-faults.otlp.jsonl.gz", "hotrod-faults.outcomes.jsonl")
-    gist = json.loads(json.dumps(analysis.to_json()))["gist"]
+    summary = json.loads(json.dumps(analysis.to_json()))["gist"]
     text = "\n".join(said(analysis, 1000))
-    assert gist["headline"] in text
-    assert gist["lead"] in text
-    assert all(each["says"] in text for kind in ("masked", "harmless") for each in gist[kind])
-    assert all(each["says"] in text for each in gist["classes"])
-    assert {"seen", "suspected", "points", "service"} <= gist["lost"][0].keys()
-    assert all(reason in text for each in gist["red"] for reason in each["reasons"])
+    assert summary["headline"] in text
+    assert summary["lead"] in text
+    assert all(each["says"] in text for kind in ("masked", "harmless") for each in summary[kind])
+    assert all(each["says"] in text for each in summary["classes"])
+    assert {"seen", "suspected", "points", "service"} <= summary["lost"][0].keys()
+    assert all(reason in text for each in summary["red"] for reason in each["reasons"])
 
 
 def request(*calls: str, lost: bool = False) -> list[Made]:
@@ -164,10 +164,13 @@ FALLOUT = request("pay!", "mail!", **LOST)
 def test_fallout_shares_no_blame(
     requests: list[list[Made]], service: str, lost: int, tmp_path: Path
 ) -> None:
-    gist = analysed(tmp_path, requests).gist
-    assert (gist.lost[0].service, gist.lost[0].lost) == (service, lost)
-    assert f"{service} is suspected" in gist.headline or f"when {service} failed" in gist.headline
-    assert {each.service for each in gist.lost} <= {service, "undo", "x"}
+    summary = analysed(tmp_path, requests).gist
+    assert (summary.lost[0].service, summary.lost[0].lost) == (service, lost)
+    assert (
+        f"{service} is suspected" in summary.headline
+        or f"when {service} failed" in summary.headline
+    )
+    assert {each.service for each in summary.lost} <= {service, "undo", "x"}
 
 
 TEN = [f"route{'!' * bad}" for bad in [True] * 10]
@@ -206,10 +209,10 @@ OVER = "the root spans say all was well"
 def test_what_failed_under_a_root_that_says_all_was_well_is_the_headline(
     requests: list[list[Made]], outcomes: int, headline: str, tmp_path: Path
 ) -> None:
-    gist = analysed(tmp_path, requests, [True] * outcomes if outcomes else None).gist
-    assert gist.headline.startswith(headline)
+    summary = analysed(tmp_path, requests, [True] * outcomes if outcomes else None).gist
+    assert summary.headline.startswith(headline)
     # And it is told as hidden where nobody wrote down what users saw
-    said = [each.says for each in gist.masked if not each.lost]
+    said = [each.says for each in summary.masked if not each.lost]
     assert bool(said) == ("None" not in headline and not outcomes)
 
 
@@ -231,7 +234,7 @@ def made(failed: bool, calls: Flags) -> list[Made]:
 @given(REQUESTS)
 def test_the_ranking_agrees_with_counting(requests: list[tuple[bool, Flags]]) -> None:
     with TemporaryDirectory() as folder:
-        gist = analysed(Path(folder), [made(*each) for each in requests]).gist
+        summary = analysed(Path(folder), [made(*each) for each in requests]).gist
     seen, beside, nothing = Counter[str](), Counter[str](), 0
     for lost, calls in requests:
         broken = [host for host, bad in zip(HOSTS, calls, strict=True) if bad]
@@ -240,21 +243,21 @@ def test_the_ranking_agrees_with_counting(requests: list[tuple[bool, Flags]]) ->
         elif lost:
             beside.update(broken)
             nothing += not broken
-    assert {each.service: each.seen for each in gist.lost if each.seen} == +seen
-    assert all(each.suspected <= beside[each.service] for each in gist.lost)
-    assert gist.unexplained == nothing
-    assert bool(sum(each.suspected for each in gist.lost)) == bool(beside)
-    order = [(each.seen, each.suspected) for each in gist.lost]
+    assert {each.service: each.seen for each in summary.lost if each.seen} == +seen
+    assert all(each.suspected <= beside[each.service] for each in summary.lost)
+    assert summary.unexplained == nothing
+    assert bool(sum(each.suspected for each in summary.lost)) == bool(beside)
+    order = [(each.seen, each.suspected) for each in summary.lost]
     assert order == sorted(order, reverse=True)
 
 
 @given(REQUESTS)
 def test_no_point_is_red_twice(requests: list[tuple[bool, Flags]]) -> None:
     with TemporaryDirectory() as folder:
-        gist = analysed(Path(folder), [made(*each) for each in requests]).gist
-    points = [point for each in gist.red for point in each.points]
+        summary = analysed(Path(folder), [made(*each) for each in requests]).gist
+    points = [point for each in summary.red for point in each.points]
     assert len(points) == len(set(points))
-    assert {point for each in gist.lost for point in each.points} <= set(points)
+    assert {point for each in summary.lost for point in each.points} <= set(points)
 
 
 @pytest.mark.parametrize("name", [p.name for p in sorted(DATA.iterdir()) if ".md" not in p.name])
@@ -265,12 +268,12 @@ def test_no_point_of_real_traces_is_red_twice(name: str) -> None:
 
 @given(st.lists(st.sets(st.sampled_from("abcdef"), min_size=1)))
 def test_every_clue_is_told_of_each_of_its_points_once(groups: list[set[str]]) -> None:
-    clues = [Clue(tuple(sorted(group)), f"reason {i}", "") for i, group in enumerate(groups)]
-    items = red_items([], clues, NOBODY)
+    hints = [Hint(tuple(sorted(group)), f"reason {i}", "") for i, group in enumerate(groups)]
+    items = red_items([], hints, NOBODY)
     points = [point for each in items for point in each.points]
     assert sorted(points) == sorted(set().union(*groups))
-    for clue in clues:
-        assert [i for i in items if {*i.points} & {*clue.points} and clue.reason in i.reasons]
+    for hint in hints:
+        assert [i for i in items if {*i.points} & {*hint.points} and hint.reason in i.reasons]
     for item in items:
         assert len(item.reasons) == len(set(item.reasons))
 
@@ -303,10 +306,10 @@ def test_an_address_of_several_services_is_no_name() -> None:
 
 def test_a_service_between_two_others_is_no_gap() -> None:
     # Given that what driver asks goes out under the name of its client
-    gist = of("hotrod.otlp.jsonl.gz").gist
-    pairs = {(call.above, call.below) for call in gist.calls}
+    summary = of("hotrod.otlp.jsonl.gz").gist
+    pairs = {(call.above, call.below) for call in summary.calls}
     assert {("frontend", "driver"), ("driver", "redis-manual"), ("redis-manual", "redis")} <= pairs
-    assert {name for pair in pairs for name in pair} == {each.name for each in gist.services}
+    assert {name for pair in pairs for name in pair} == {each.name for each in summary.services}
 
 
 def test_told_names_are_those_of_services() -> None:

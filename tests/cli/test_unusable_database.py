@@ -35,7 +35,7 @@ def _folder(file: Path) -> None:
 UNUSABLE: dict[str, tuple[Callable[[Path], None], str]] = {
     "of a later version": (partial(_of, "9999"), LATER),
     "of an older version": (partial(_of, "0021"), "Make a backup, open the database once"),
-    "garbage": (_garbage, "is no database of SQLite"),
+    "garbage": (_garbage, "is not a database of SQLite"),
     "a folder": (_folder, "must be a file"),
 }
 COMMANDS = [("serve", "--port", "0"), ("prune",), ("prune", "--dry-run")]

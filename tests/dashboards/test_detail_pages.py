@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 from sqlalchemy import select
 
-from ldfi.experiments.scheduler.compaction import fold
+from ldfi.experiments.scheduler.compaction import compact
 from ldfi.experiments.store import Database, retention
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from tests.dashboards.browsing import Markup, Site, site, text_of
@@ -70,7 +70,7 @@ def test_a_finding_is_told_the_same_when_all_that_may_go_has_gone(
     # Given a year in which nothing happened, and a prune
     database, now = Database(seeded_url), time.time() + 365 * 86_400
     retention.prune(database, retention.Retention(audit=4e7, details=1.0), now, "ann")
-    assert fold(database, now, now, "ann").rows
+    assert compact(database, now, now, "ann").rows
     database.close()
     # Then there is still a request that shows how it fails, and what would mend it
     with site(service(seeded_url)) as years_later:
@@ -159,11 +159,11 @@ def test_a_class_is_told_in_sentences_with_its_exact_names_one_click_away(
     here: Site, seeded: Seeded
 ) -> None:
     html = here.logged_in("viewer").get(BOOT).text
-    folded = re.compile(
+    collapsed = re.compile(
         r"<details><summary[^>]*>Exact names.*?</details>|<script.*?</script>", re.S
     )
     main = html.partition("<main")[2].partition("</main>")[0]
-    shown = Markup(folded.sub("", main)).text
+    shown = Markup(collapsed.sub("", main)).text
 
     assert re.search(r"3 sets of failures hurt; \d+ questions are open\.", shown)
     assert "GET /boot is lost when layout does not answer." in shown

@@ -186,7 +186,7 @@ def differing(real: Mapping[Set, bool], found: Collection[Set], *, each_kind: bo
 
 
 def presumed(faults: Set, found: Iterable[Set]) -> bool:
-    """Tell whether a finding is about these services, so that nothing is claimed of its kinds."""
+    """Return whether a finding is about these services, so that nothing is claimed of its kinds."""
     return any(_services(each) <= _services(faults) for each in found)
 
 

@@ -289,7 +289,7 @@ def _context(case: dict[str, Any]) -> dict[str, Any]:
             case["expires"],
             faults,
             delay_ms=case["delay_ms"],
-            lot=case["lot"],
+            draw_key=case["lot"],
         )
     except MalformedContext:
         value = None
@@ -300,9 +300,9 @@ def _lengths() -> Iterator[dict[str, Any]]:
     for which in ("0.5..2", "0..0.01", "0.25..9999.99", "p50=0.8..p99=3", "p50=0.01..p99=9999"):
         fault = Fault(POINTS[0], f"delay:{which}")
         for number in range(60):
-            lot = f"salt\nd{number}\n{number}"
-            drawn = length_of(fault, 9_999_999, lot)
-            yield {"fault": str(fault), "lot": lot, "milliseconds": drawn}
+            draw_key = f"salt\nd{number}\n{number}"
+            drawn = length_of(fault, 9_999_999, draw_key)
+            yield {"fault": str(fault), "lot": draw_key, "milliseconds": drawn}
 
 
 HEADERS: Final = (

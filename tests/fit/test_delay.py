@@ -14,21 +14,21 @@ from tests.fit.clients.contract import Requests
 
 
 def test_it_lasts_until_the_callers_patience_ends_and_then_fails_as_a_timeout() -> None:
-    strike = delay(5_000, 0.2, lambda: "timed out")
+    effect = delay(5_000, 0.2, lambda: "timed out")
 
-    assert (strike.seconds, strike.failure) == (0.2, "timed out")
+    assert (effect.seconds, effect.failure) == (0.2, "timed out")
 
 
 @given(st.integers(1, 10_000), st.one_of(st.none(), st.floats(0, 20)))
 def test_it_never_lasts_longer_than_itself_or_than_the_patience(
     delay_ms: int, patience: float | None
 ) -> None:
-    strike = delay(delay_ms, patience, lambda: "timed out")
+    effect = delay(delay_ms, patience, lambda: "timed out")
 
-    assert strike.seconds <= delay_ms / 1000
-    assert patience is None or strike.seconds <= patience
+    assert effect.seconds <= delay_ms / 1000
+    assert patience is None or effect.seconds <= patience
     outlasted = patience is None or patience > delay_ms / 1000
-    assert (strike.failure is None) == outlasted
+    assert (effect.failure is None) == outlasted
 
 
 def test_without_a_known_timeout_it_is_outlasted() -> None:

@@ -79,7 +79,7 @@ def test_a_failure_that_cannot_be_built_is_not_claimed(
     def broken(*_: object) -> effect.Effect:
         raise BrokenInsideError
 
-    monkeypatch.setattr(httpx_client, "_strike", broken)
+    monkeypatch.setattr(httpx_client, "_effect", broken)
     with (
         requests_made.request("error@api>http:GET:ratings/titles/*"),
         httpx.Client(transport=Answering(httpx.Response(200, text="host"))) as client,

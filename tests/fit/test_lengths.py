@@ -24,7 +24,7 @@ from ldfi.fit.protocol.kinds import (
     shown_as,
 )
 from ldfi.fit.protocol.lengths import chance, drawn, lengths_of
-from ldfi.fit.protocol.notation import length_of, lot_of
+from ldfi.fit.protocol.notation import draw_key_of, length_of
 from tests.fit.kinds import ANY_KIND, DRAWN
 
 KEYS = Keys.parse(f"{'k' * 16}:0123456789abcdef")
@@ -65,19 +65,19 @@ def test_what_is_drawn_is_spread_as_it_says(text: str, salt: str) -> None:
 
 
 @given(st.text(), st.text())
-def test_a_lot_says_what_is_drawn(lot: str, other: str) -> None:
-    assert 0 < chance(lot) < 1
-    assert (chance(lot) == chance(other)) == (lot == other)
+def test_a_lot_says_what_is_drawn(draw_key: str, other: str) -> None:
+    assert 0 < chance(draw_key) < 1
+    assert (chance(draw_key) == chance(other)) == (draw_key == other)
 
 
 @given(DRAWN, st.integers(1, 9_999_999), st.text(), st.booleans())
 def test_the_edge_draws_and_readers_see_one_plain_length(
-    kind: str, delay_ms: int, lot: str, beside: bool
+    kind: str, delay_ms: int, draw_key: str, beside: bool
 ) -> None:
     faults = [Fault("p0", kind), Fault("p1", kind, 3), Fault("p2", "delay")]
     faults += [Fault("p3", "refused")] if beside else []
 
-    value = encode(KEYS, "e", "treatment", 200, faults, delay_ms=delay_ms, lot=lot)
+    value = encode(KEYS, "e", "treatment", 200, faults, delay_ms=delay_ms, draw_key=draw_key)
 
     assert value.startswith("2." if beside else "1.")
     context = decode(KEYS, value, now=100)
@@ -85,13 +85,15 @@ def test_the_edge_draws_and_readers_see_one_plain_length(
         injection = context.at(fault.point)
         assert injection is not None
         assert (injection.kind, injection.first) == ("delay", fault.first)
-        assert 1 <= injection.delay_ms == length_of(fault, delay_ms, lot) <= delay_ms
-        wanted = 1000 * drawn(lengths(kind), f"{lot}\n{fault.point}")
+        assert 1 <= injection.delay_ms == length_of(fault, delay_ms, draw_key) <= delay_ms
+        wanted = 1000 * drawn(lengths(kind), f"{draw_key}\n{fault.point}")
         assert abs(injection.delay_ms - min(max(wanted, 1), delay_ms)) <= 0.5
     plain = context.at("p2")
     assert plain is not None
     assert plain.delay_ms == delay_ms
-    assert value == encode(KEYS, "e", "treatment", 200, faults, delay_ms=delay_ms, lot=lot)
+    assert value == encode(
+        KEYS, "e", "treatment", 200, faults, delay_ms=delay_ms, draw_key=draw_key
+    )
 
 
 @given(
@@ -101,13 +103,15 @@ def test_the_edge_draws_and_readers_see_one_plain_length(
     st.data(),
 )
 def test_as_many_faults_fit_as_there_is_said_to_be_room_for(
-    kinds: set[str], delay_ms: int, lot: str, data: st.DataObject
+    kinds: set[str], delay_ms: int, draw_key: str, data: st.DataObject
 ) -> None:
     most = room(kinds, delay_ms=delay_ms)
     chosen = data.draw(st.lists(st.sampled_from(sorted(kinds)), min_size=1, max_size=6))
     faults = [Fault(f"p{i}", chosen[i % len(chosen)]) for i in range(most)]
 
-    written = encode(KEYS, "e" * 64, "control", 10**11, faults, delay_ms=delay_ms, lot=lot)
+    written = encode(
+        KEYS, "e" * 64, "control", 10**11, faults, delay_ms=delay_ms, draw_key=draw_key
+    )
 
     assert len(written) <= MAX_LENGTH
     assert len(decode(KEYS, written, now=10**11 - 60).injections) == most
@@ -142,7 +146,7 @@ def test_no_other_kind_draws(kind: str) -> None:
 
 def test_the_same_faults_in_any_order_are_one_lot() -> None:
     one, other = Fault("a", "delay:0.5..2"), Fault("b", "delay:0.5..2")
-    assert lot_of([one, other]) == lot_of([other, one]) != lot_of([one])
+    assert draw_key_of([one, other]) == draw_key_of([other, one]) != draw_key_of([one])
 
 
 def test_a_slow_body_says_its_length_or_how_it_is_drawn() -> None:
@@ -164,7 +168,7 @@ def test_a_slow_body_says_its_length_or_how_it_is_drawn() -> None:
         alike_of("slow:2+refused")
     with pytest.raises(ValueError, match="seconds, as in slow:2"):
         kind_of("slow")
-    with pytest.raises(ValueError, match="no part of its kind"):
+    with pytest.raises(ValueError, match="a fixed delay has no length"):
         kind_of("delay:2")
 
 

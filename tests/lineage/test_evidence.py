@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ldfi.lineage import evidence
 from ldfi.lineage.blame import blame
-from ldfi.lineage.clauses import Lessons
+from ldfi.lineage.clauses import GoodRuns
 from ldfi.lineage.operation import operation
 from ldfi.lineage.span import Span
 from ldfi.lineage.waiting import SKEW
@@ -179,13 +179,13 @@ def test_a_delay_that_an_error_kept_from_happening_is_not_acquitted() -> None:
     # Given an optional call with a slow step, and a good run in which it failed at once
     program = Call("root", (Step("optional", (Call("o", (Step("critical", (Call("slow"),)),)),)),))
     assert not Run(frozenset({"delay@slow"})).execute(program).good
-    lessons = Lessons()
+    good_runs = GoodRuns()
     for faults in (frozenset[str](), frozenset({"error@o"})):
         run = Run(faults).execute(program)
         assert run.good
-        lessons.add(lineage(*run.spans))
+        good_runs.add(lineage(*run.spans))
     # Then the clause of that run holds the delay it never met, and no error below what failed
-    base, masked = lessons.clauses()
+    base, masked = good_runs.clauses()
     assert base.faults == {"error@o", "error@slow", "delay@o", "delay@slow"}
     assert masked.faults == {"delay@o", "delay@slow"}
     assert (base.origin, masked.origin) == ("observed", "injected")
@@ -193,20 +193,20 @@ def test_a_delay_that_an_error_kept_from_happening_is_not_acquitted() -> None:
 
 def test_variety_is_not_redundancy() -> None:
     # Given two unperturbed runs, one of which found its answer in a cache
-    lessons = Lessons()
-    lessons.add(lineage(span("root", kind="server"), span("cache", "root")))
-    lessons.add(lineage(span("root", kind="server"), span("db", "root")))
+    good_runs = GoodRuns()
+    good_runs.add(lineage(span("root", kind="server"), span("cache", "root")))
+    good_runs.add(lineage(span("root", kind="server"), span("db", "root")))
     # Then they make one clause
-    (clause,) = lessons.clauses()
+    (clause,) = good_runs.clauses()
     assert clause.faults >= {"error@cache", "error@db"}
     assert clause.runs == 2
 
 
 def test_a_delay_that_was_outlasted_is_excluded_by_name() -> None:
-    lessons = Lessons()
-    lessons.add(lineage(span("root", kind="server"), span("a", "root", point="a")))
-    lessons.add(lineage(span("root", kind="server"), span("a", "root", point="a", fired="delay")))
-    assert [c.faults for c in lessons.clauses()] == [{"error@a", "delay@a"}, {"error@a"}]
+    good_runs = GoodRuns()
+    good_runs.add(lineage(span("root", kind="server"), span("a", "root", point="a")))
+    good_runs.add(lineage(span("root", kind="server"), span("a", "root", point="a", fired="delay")))
+    assert [c.faults for c in good_runs.clauses()] == [{"error@a", "delay@a"}, {"error@a"}]
 
 
 @given(programs(points=5), st.data())
@@ -232,12 +232,12 @@ def test_errors_and_delays_no_set_that_misses_a_clause_hurts(
 ) -> None:
     # Given any program, its unperturbed run, and some good runs under errors and delays
     faults = faults_of(points_of(program))
-    lessons = Lessons()
+    good_runs = GoodRuns()
     for injected in [frozenset[str](), *data.draw(st.lists(sets_of(faults), max_size=4))]:
         run = Run(injected).execute(program)
         if run.good:
-            lessons.add(lineage(*run.spans))
-    clauses = [clause.faults for clause in lessons.clauses()]
+            good_runs.add(lineage(*run.spans))
+    clauses = [clause.faults for clause in good_runs.clauses()]
     assert clauses
     # Then no set of errors, and no set of delays, hurts without meeting every clause
     for kind in ("error", "delay"):

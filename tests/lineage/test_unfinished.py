@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ldfi.lineage.span import Span, Trace
 from ldfi.lineage.tree import Call, build
-from ldfi.lineage.unfinished import so_far
+from ldfi.lineage.unfinished import partial_trace
 from ldfi.testing.spans import TRACE, span
 
 
@@ -17,7 +17,7 @@ def points(calls: tuple[Call, ...]) -> list[str]:
 
 def test_a_call_is_read_before_the_request_that_made_it() -> None:
     came = [span("query", "work", failed=True), span("other", "elsewhere", service="b")]
-    tree = build(so_far(Trace.of(TRACE, came)))
+    tree = build(partial_trace(Trace.of(TRACE, came)))
     assert tree is not None
     assert {call.point: call.failed for call in tree.calls} == {"query": True, "other": False}
 
@@ -28,7 +28,7 @@ def test_a_failure_stays_within_the_call_that_passed_it_on() -> None:
         span("serve", "ask", "server", "b", True, (2, 8)),
         span("query", "serve", service="b", failed=True, at=(3, 4)),
     ]
-    tree = build(so_far(Trace.of(TRACE, came)))
+    tree = build(partial_trace(Trace.of(TRACE, came)))
     assert tree is not None
     (call,) = tree.calls
     assert (call.point, [inner.point for inner in call.calls]) == ("ask", ["query"])
@@ -37,7 +37,7 @@ def test_a_failure_stays_within_the_call_that_passed_it_on() -> None:
 def test_what_has_a_root_and_what_is_empty_stay_as_they_are() -> None:
     for spans in ([span("root", kind="server"), span("a", "root")], []):
         trace = Trace.of(TRACE, spans)
-        assert so_far(trace) is trace
+        assert partial_trace(trace) is trace
 
 
 @given(
@@ -51,6 +51,6 @@ def test_every_call_that_came_is_read_whatever_is_still_missing(
     for number, parent in enumerate(above, 1):
         whole.append(span(str(number), str(parent % number), at=(number, 100)))
     came = [each for each in whole if int(each.span_id) not in lost | {0}]
-    tree = build(so_far(Trace.of(TRACE, came)))
+    tree = build(partial_trace(Trace.of(TRACE, came)))
     read = points(tree.calls) if tree else []
     assert sorted(read) == sorted(each.span_id for each in came)

@@ -178,7 +178,7 @@ def test_a_body_that_is_no_json_is_dropped() -> None:
 
 
 def test_a_method_that_is_none_is_refused() -> None:
-    with pytest.raises(InvalidScenario, match="'BREW' is no method"):
+    with pytest.raises(InvalidScenario, match="'BREW' is not an HTTP method"):
         redact(RawRequest("BREW", "/"))
 
 

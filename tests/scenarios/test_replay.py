@@ -295,5 +295,5 @@ def test_a_body_nested_too_deep_fails_and_raises_nothing() -> None:
 
 
 def test_a_path_that_cannot_be_read_is_refused() -> None:
-    with pytest.raises(InvalidReplay, match=r"'rows\[' is no JSONPath"):
+    with pytest.raises(InvalidReplay, match=r"'rows\[' is not a JSONPath"):
         Assertion(json_path="rows[")

@@ -129,7 +129,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
         reproduce("7c1e55aa0b12", "http://127.0.0.1:1")
     with pytest.raises(KeyFormatError, match="FIT_KEYS is empty"):
         reproduce(scenario_file(tmp_path), "http://127.0.0.1:1", keys="")
-    with pytest.raises(InvalidScenario, match="is no target"):
+    with pytest.raises(InvalidScenario, match="is not a target"):
         reproduce(scenario_file(tmp_path), "ftp://staging")
 
 

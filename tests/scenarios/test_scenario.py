@@ -104,7 +104,7 @@ def test_what_it_says_for_programs() -> None:
         (changed(version=2), "of version 2; this ldfi reads version 1"),
         (changed(surprise=1), "surprise"),
         (changed(faults=[]), "faults"),
-        (changed(faults=["ratings"]), "is no fault"),
+        (changed(faults=["ratings"]), "is not a fault"),
         (changed(faults=["error@a>function:b", "delay@a>function:b"]), "two faults at one point"),
         (changed(faults=["error@a>http:GET:b/alice@example.com"]), "url.template"),
         (changed(title="alice@example.com"), "form of a secret"),

@@ -131,7 +131,7 @@ def test_replayed_traffic_takes_it_as_its_file(tmp_path: Path) -> None:
 def test_a_file_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("a: 1")
 
-    with pytest.raises(InvalidReplay, match="is no Chaos Toolkit experiment"):
+    with pytest.raises(InvalidReplay, match="is not a Chaos Toolkit experiment"):
         assertion_for(tmp_path / "a.yaml", "/")
     with pytest.raises(InvalidReplay, match="cannot be read"):
         assertion_for(tmp_path / "b.yaml", "/")

@@ -87,7 +87,7 @@ def test_what_befalls_requests_besides_is_told_by_the_weather() -> None:
     come ten seconds late."""
     asked: list[str] = []
 
-    def weather(device: str, arm: str | None, now: float) -> Fate:
+    def noise(device: str, arm: str | None, now: float) -> Fate:
         asked.append(device)
         assert arm is None
         assert now == world.now
@@ -95,7 +95,7 @@ def test_what_befalls_requests_besides_is_told_by_the_weather() -> None:
             fails=len(asked) % 3 == 0, late=10.0 * (len(asked) % 3), lost=len(asked) % 3 == 2
         )
 
-    with World.in_memory(weather=weather) as world:
+    with World.in_memory(noise=noise) as world:
         world.step(30)
         assert world.engine.outcomes == 10
         for _ in range(8):

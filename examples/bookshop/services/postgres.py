@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def wanted() -> str:
-    """Say what is put in."""
+    """Return what is put in."""
     return Path(sys.argv[1]).read_text(encoding="utf-8") if sys.argv[1:] else STOCK
 
 

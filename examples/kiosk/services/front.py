@@ -27,7 +27,7 @@ async def asked(service: str) -> httpx.Response:
 
 
 async def papers() -> Any:
-    """Nothing stands in for the catalogue."""
+    """Answer with the catalogue, which has no fallback."""
     return (await asked("catalogue")).raise_for_status().json()
 
 

@@ -1,1 +1,1 @@
-"""What is tried next, and what it taught: from a campaign down to one lesson."""
+"""What is tried next, and what it taught: from a campaign down to one result."""

@@ -1,15 +1,15 @@
-"""What a certificate may rest on (design, section 4, rule 11): lessons can be wrong.
+"""What a certificate may rest on (design, section 4, rule 11): results can be wrong.
 
-A verdict is wrong with some probability, in both directions, and spans get lost. So what a lesson
+A verdict is wrong with some probability, in both directions, and spans get lost. So what a result
 says is *firm* when the same was tried again and it was the same: a set of faults survived twice,
 or three times where it had hurt before or a point is missing; a failure met twice. Whatever was
 wrong the first time, by chance, has to be wrong once more to do harm.
 
-What several lessons of one set say is what they bear out together. Good ones: it relied on what any
+What several results of one set say is what they bear out together. Good ones: it relied on what any
 of them relied on, and only what fired in two of them was survived. Harmful ones: it failed of what
 fired in any of them. A span that was lost from one of them is made up for by the others.
 
-Lessons of earlier rules bear nothing out: they have to be tried anew.
+Results of earlier rules bear nothing out: they have to be tried anew.
 """
 
 from __future__ import annotations
@@ -24,72 +24,73 @@ TWICE = 2
 """So often the same is tried before anything rests on it."""
 
 
-def survivals(lessons: Iterable[ExperimentResult]) -> dict[Hypothesis, list[ExperimentResult]]:
-    """Group the good lessons by what was injected."""
+def survivals(results: Iterable[ExperimentResult]) -> dict[Hypothesis, list[ExperimentResult]]:
+    """Return the good results, grouped by injected set."""
     found: dict[Hypothesis, list[ExperimentResult]] = {}
-    for lesson in lessons:
-        if lesson.succeeded:
-            found.setdefault(lesson.injected, []).append(lesson)
+    for result in results:
+        if result.succeeded:
+            found.setdefault(result.injected, []).append(result)
     return found
 
 
 def fired_twice(same: Sequence[ExperimentResult]) -> frozenset[str]:
-    """Return what fired in two of these lessons, or in the only one."""
+    """Return the faults that fired in two of these results, or in the only one."""
     times = Counter(fault for each in same for fault in each.fired)
     return frozenset(fault for fault, count in times.items() if count >= min(TWICE, len(same)))
 
 
-def agreed(lesson: ExperimentResult, same: Sequence[ExperimentResult]) -> ExperimentResult:
-    """Leave of a lesson what all of the same set and verdict bear out.
+def agreed(result: ExperimentResult, same: Sequence[ExperimentResult]) -> ExperimentResult:
+    """Return the result, reduced to what all results of the same set and verdict agree on.
 
     What good ones relied on is united where they are learned: they survived the same.
     """
-    if not lesson.succeeded:
-        fired = lesson.fired.union(*(each.fired for each in same))
+    if not result.succeeded:
+        fired = result.fired.union(*(each.fired for each in same))
     else:
-        fired = fired_twice(same) or lesson.fired
+        fired = fired_twice(same) or result.fired
     degraded = any(each.degraded for each in same)
-    if (fired, degraded) == (lesson.fired, lesson.degraded):
-        return lesson
-    return replace(lesson, fired=fired, degraded=degraded)
+    if (fired, degraded) == (result.fired, result.degraded):
+        return result
+    return replace(result, fired=fired, degraded=degraded)
 
 
 def together(
-    lesson: ExperimentResult, lessons: Iterable[ExperimentResult]
+    result: ExperimentResult, results: Iterable[ExperimentResult]
 ) -> list[ExperimentResult]:
-    """List the lessons of the same set and the same verdict, where there is a verdict."""
-    if lesson.succeeded is None:
+    """List the results of the same set and the same verdict, where there is a verdict."""
+    if result.succeeded is None:
         return []
-    alike = (lesson.injected, lesson.succeeded)
-    return [each for each in lessons if (each.injected, each.succeeded) == alike]
+    alike = (result.injected, result.succeeded)
+    return [each for each in results if (each.injected, each.succeeded) == alike]
 
 
-def borne_out(lessons: Sequence[ExperimentResult]) -> list[ExperimentResult]:
-    """Leave of every lesson what those of the same set and verdict bear out."""
+def borne_out(results: Sequence[ExperimentResult]) -> list[ExperimentResult]:
+    """Return every result, reduced to what those of the same set and verdict agree on."""
     groups: dict[tuple[Hypothesis, bool | None], list[ExperimentResult]] = {}
-    for each in lessons:
+    for each in results:
         groups.setdefault((each.injected, each.succeeded), []).append(each)
     return [
         each if each.succeeded is None else agreed(each, groups[each.injected, each.succeeded])
-        for each in lessons
+        for each in results
     ]
 
 
-def witnesses(harm: ExperimentResult, lessons: Iterable[ExperimentResult]) -> int:
-    """Count the lessons which say that what fired in a harmful one hurts: itself and others."""
-    return sum(each.succeeded is False and each.fired <= harm.fired for each in lessons)
+def witnesses(harm: ExperimentResult, results: Iterable[ExperimentResult]) -> int:
+    """Return how many results show that the faults which fired in ``harm`` hurt, itself
+    included."""
+    return sum(each.succeeded is False and each.fired <= harm.fired for each in results)
 
 
 def firm(
-    lessons: Sequence[ExperimentResult], wanted: Callable[[Hypothesis], int], *, doubted: bool
+    results: Sequence[ExperimentResult], wanted: Callable[[Hypothesis], int], *, doubted: bool
 ) -> dict[int, ExperimentResult]:
-    """Choose the lessons that a certificate may rest on, by their places, in their order.
+    """Choose the results that a certificate may rest on, by their places, in their order.
 
     ``wanted``: how often a set has to be survived. What was survived and hurt as well, and is not
     decided yet, is not among them.
     """
-    places = [n for n, each in enumerate(lessons) if each.rules == RULES or not each.succeeded]
-    current = [lessons[place] for place in places]
+    places = [n for n, each in enumerate(results) if each.rules == RULES or not each.succeeded]
+    current = [results[place] for place in places]
     good = survivals(current)
     known = borne_out(current)
     harmful = [each for each in known if each.succeeded is False]

@@ -52,19 +52,19 @@ class Blackout:
             raise InvalidCalendar(f"blackout from {self.first!r}: say why")
 
     def first_moment(self) -> datetime:
-        """Give the first moment, by the clock on the wall."""
+        """Return the first moment, by the clock on the wall."""
         moment = _moment(self.first)
         return moment if isinstance(moment, datetime) else datetime.combine(moment, time.min)
 
     def last_moment(self) -> datetime:
-        """Give the last moment, to the microsecond."""
+        """Return the last moment, to the microsecond."""
         moment = _moment(self.last)
         if isinstance(moment, datetime):
             return moment - timedelta(microseconds=1)
         return datetime.combine(moment, time.max)
 
     def covers(self, now: float, tz: ZoneInfo) -> bool:
-        """Whether it holds at this moment."""
+        """Return whether it holds at this moment."""
         local, first, last = wall(now, tz), self.first_moment(), self.last_moment()
         begun = local >= first or now >= earliest(first, tz)
         over = local > last and now > latest(last, tz)
@@ -97,7 +97,7 @@ class Calendar:
         zone(self.timezone)
         for day in self.days:
             if day not in DAYS:
-                raise InvalidCalendar(f"{day!r} is no day; give some of {', '.join(DAYS)}")
+                raise InvalidCalendar(f"{day!r} is not a day; give some of {', '.join(DAYS)}")
         if self.hours is not None:
             start, end = map(_minutes, self.hours)
             if start in (end, 24 * 60):
@@ -239,7 +239,7 @@ class Schedule:
 
     def _invalid(self, reason: str) -> InvalidCalendar:
         return InvalidCalendar(
-            f"{self.cron[:100]!r} is no cron expression ({reason}); give five fields: minute, "
+            f"{self.cron[:100]!r} is not a cron expression ({reason}); give five fields: minute, "
             "hour, day of month, month, day of week, such as '0 10 * * mon-fri'"
         )
 
@@ -268,7 +268,7 @@ def _moment(text: str) -> date | datetime:
         moment = datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)
     except ValueError as error:
         raise InvalidCalendar(
-            f"{text!r} is no date; give one such as 2026-12-24 or 2026-12-24T18:00"
+            f"{text!r} is not a date; give one such as 2026-12-24 or 2026-12-24T18:00"
         ) from error
     if isinstance(moment, datetime) and moment.tzinfo is not None:
         raise InvalidCalendar(f"{text!r}: leave the offset out; the calendar has a time zone")
@@ -277,7 +277,7 @@ def _moment(text: str) -> date | datetime:
 
 def _document(what: str, data: object, fields: tuple[str, ...]) -> Mapping[str, object]:
     if not isinstance(data, Mapping):
-        raise InvalidCalendar(f"{what}: {data!r} is no object with {', '.join(fields)}")
+        raise InvalidCalendar(f"{what}: {data!r} is not an object with {', '.join(fields)}")
     unknown = [name for name in data if name not in fields]
     if unknown:
         raise InvalidCalendar(f"{what}: {unknown[0]!r} is unknown; there are {', '.join(fields)}")
@@ -286,13 +286,13 @@ def _document(what: str, data: object, fields: tuple[str, ...]) -> Mapping[str, 
 
 def _text(what: str, value: object) -> str:
     if not isinstance(value, str):
-        raise InvalidCalendar(f"{what}: {value!r} is no text")
+        raise InvalidCalendar(f"{what}: {value!r} is not text")
     return value
 
 
 def _list(what: str, value: object) -> list[object]:
     if not isinstance(value, list | tuple):
-        raise InvalidCalendar(f"{what}: {value!r} is no list")
+        raise InvalidCalendar(f"{what}: {value!r} is not a list")
     return list(value)
 
 

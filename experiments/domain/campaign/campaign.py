@@ -26,7 +26,7 @@ from ldfi.experiments.domain.campaign.result import (
     ExperimentResult,
     Hypothesis,
     completed,
-    lesson_of,
+    result_of,
     suspects_of,
 )
 from ldfi.experiments.domain.campaign.run import runs_of
@@ -80,7 +80,7 @@ class Definition:
 
     @property
     def delays(self) -> bool:
-        """Whether it may delay anything."""
+        """Return whether it may delay anything."""
         return any(map(late, self.kinds))
 
 
@@ -126,12 +126,13 @@ class Campaign:
         return self.definition.settings
 
     @property
-    def convicts(self) -> Purpose:
-        """Say for what an experiment is whose harm makes a finding: e-LOND counts just those."""
+    def confirming_purpose(self) -> Purpose:
+        """Return the purpose of experiments whose harm makes a finding; e-LOND counts these
+        only."""
         return "confirm" if self.settings.confirm else "explore"
 
     def live(self) -> bool:
-        """Say whether it may still start experiments, now or at some later time."""
+        """Return whether it may still start experiments, now or at some later time."""
         return self.state in {"scheduled", "running", "paused"}
 
     def active(self) -> list[Experiment]:
@@ -139,7 +140,7 @@ class Campaign:
         return [experiment for experiment in self.running.values() if experiment.active]
 
     def begin_run(self, now: float) -> None:
-        """Begin the next run: what was found is tried again."""
+        """Begin the next run; findings are tried again."""
         self.state, self.reason = "running", ""
         self.run_started_at, self.next_run_at = now, None
         self.ending, self.spent = None, False
@@ -177,7 +178,8 @@ class Campaign:
         return experiment
 
     def lead_of(self, experiment: Experiment) -> Hypothesis | None:
-        """Say which faults the failures of a union point to, so that it need not hurt anybody else.
+        """Return which faults the failures of a union point to, so that it need not hurt anybody
+        else.
 
         None while nobody has failed, or most have not, and where their traces say nothing new.
         """
@@ -194,13 +196,14 @@ class Campaign:
         return exploration.lead(suspects)
 
     def wants(self, name: str) -> bool:
-        """Say whether a class of this name is one of those asked for."""
+        """Return whether a class of this name is one of those asked for."""
         return not self.definition.classes or matching(self.definition.classes, [name]) is not None
 
     def enroll(
         self, classes: Mapping[str, KnownClass], known: Callable[[str], Iterable[Hypothesis]]
     ) -> None:
-        """Take up ready classes, some at a time. ``known``: what was found in a class before."""
+        """Start to explore ready classes, a few at a time. ``known``: earlier findings of a
+        class."""
         room = ENROLLED_AT_ONCE
         for name, each in classes.items():
             if name in self.explorations or name in self.held or not self.wants(name):
@@ -288,14 +291,14 @@ class Campaign:
     def close(
         self, experiment: Experiment
     ) -> tuple[ExperimentResult | None, list[FindingChange], Runs]:
-        """Take in what an ended experiment teaches; nothing when it was aborted.
+        """Learn the result of an ended experiment; nothing when it was aborted.
 
         Also gives two of its requests, to be shown.
         """
         name = experiment.request_class
         self.running.pop(name, None)
         exploration = self.explorations.get(name)
-        lesson, changes, runs = None, list[FindingChange](), Runs()
+        result, changes, runs = None, list[FindingChange](), Runs()
         for point in experiment.instances.points():
             self.closed[point] = self.id
         if (
@@ -303,15 +306,15 @@ class Campaign:
             and exploration is not None
             and exploration.version == experiment.version
         ):
-            if experiment.verdict == "harmful" and experiment.purpose == self.convicts:
+            if experiment.verdict == "harmful" and experiment.purpose == self.confirming_purpose:
                 self.fdr.discovered()
             traffic = exploration.knowledge.traffic
-            learned = lesson_of(experiment, traffic.usual_support(), traffic.record())
-            lesson = proved(experiment, completed(learned, experiment, traffic.unmet))
-            self.experience.add(lesson)
-            self.trials.add(Trial.of(experiment, lesson), exploration.knowledge)
-            changes = exploration.learn(lesson, experiment.ended_at or 0.0)
-            runs = runs_of(experiment, lesson)
+            learned = result_of(experiment, traffic.usual_support(), traffic.record())
+            result = proved(experiment, completed(learned, experiment, traffic.unmet))
+            self.experience.add(result)
+            self.trials.add(Trial.of(experiment, result), exploration.knowledge)
+            changes = exploration.learn(result, experiment.ended_at or 0.0)
+            runs = runs_of(experiment, result)
         elif exploration is not None:
             hurt = experiment.bystanders.hurt is not None
             exploration.call_off(experiment.hypothesis, interference=hurt)
@@ -321,14 +324,15 @@ class Campaign:
         experiment.good.clear()
         experiment.bad.clear()
         experiment.undisturbed = None
-        return lesson, changes, runs
+        return result, changes, runs
 
     def forget(self, experiment: Experiment) -> None:
-        """Forget an experiment long after its end: what still comes in for it is not counted."""
+        """Forget an experiment long after its end; later requests of it are not counted."""
         self._by_id.pop(experiment.id, None)
 
     def follow(self, changed: ClassChange) -> bool:
-        """Follow a class that changed, went or came back; say whether to abort what runs on it."""
+        """Follow a class that changed, expired or came back; return whether to abort its
+        experiments."""
         known, name = changed.known, changed.known.name
         if name not in self.explorations:
             return False
@@ -350,7 +354,7 @@ class Campaign:
         return held
 
     def complete(self, classes: Mapping[str, KnownClass]) -> bool:
-        """Say whether every class that matters has been explored to its end."""
+        """Return whether every class that matters has been explored to its end."""
         if self.running:
             return False
         named = [name for name in self.definition.classes if "*" not in name]
@@ -404,7 +408,7 @@ class Campaign:
 
 
 def _planned(settings: Settings, share: float) -> Settings:
-    """Observe for longer where only some of a class's requests reach what is tried: so long that as
-    many come by as elsewhere, if that may be."""
+    """Return the plan with a longer window if few requests of the class reach the point: long
+    enough for the usual number of requests, if the settings allow it."""
     longer = settings.window if share > 1 - COMMON else settings.window / share
     return replace(settings, window=max(settings.window, min(LONGEST_WINDOW, longer)))

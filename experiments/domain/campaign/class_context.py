@@ -1,8 +1,8 @@
-"""What every lesson of a class is seen against: its traffic, and what all lessons show together.
+"""What every result of a class is seen against: its traffic, and what all results show together.
 
-A lesson says what fired and what was relied on. What follows from that depends on more: which
+A result says what fired and what was relied on. What follows from that depends on more: which
 points share a system, what stands behind what, which callers give up. All of that grows with
-traffic and with later lessons, so it is gathered first, and lessons are learned against it.
+traffic and with later results, so it is gathered first, and results are learned against it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ldfi.fit.protocol.kinds import FaultKind
 
 @dataclass(frozen=True, slots=True)
 class ClassContext:
-    """Equal ones let the same lessons mean the same."""
+    """Equal ones let the same results mean the same."""
 
     supports: tuple[tuple[frozenset[str], frozenset[str]], ...]
     """What the traffic relies on: faults, and what had failed by itself."""
@@ -61,10 +61,10 @@ class ClassContext:
         return frozenset(delay.partition("@")[2] for delay, _ in self.implications)
 
 
-def surroundings(
-    traffic: Traffic, lessons: Sequence[ExperimentResult], settings: Settings, injectors: Injectors
+def class_context(
+    traffic: Traffic, results: Sequence[ExperimentResult], settings: Settings, injectors: Injectors
 ) -> ClassContext:
-    """Gather what traffic shows by now, and these lessons."""
+    """Return the context in which results of a class are read: from its traffic and the results."""
     frequent = tuple(traffic.frequent())
     seen = {f.partition("@")[2] for relied_on, _, _ in frequent for f in relied_on}
     taken_in = traffic.taken_in - seen
@@ -74,9 +74,9 @@ def surroundings(
     frequent = tuple((relied_on | more, failed, trace) for relied_on, failed, trace in frequent)
     faults = {fault for relied_on, _, _ in frequent for fault in relied_on}
     implications: set[tuple[str, str]] = set()
-    for lesson in lessons:
-        faults |= lesson.relied_on
-        implications |= lesson.implications
+    for result in results:
+        faults |= result.relied_on
+        implications |= result.implications
     topology = traffic.topology
     points = frozenset(fault.partition("@")[2] for fault in faults)
     return ClassContext(
@@ -84,7 +84,7 @@ def surroundings(
         called=traffic.usually_called(),
         points=points,
         implications=frozenset(implications),
-        unlike=Kinds(settings.kinds, settings.alike).unlike(lessons),
+        unlike=Kinds(settings.kinds, settings.alike).unlike(results),
         proxied=_proxied(frequent, settings.proxied),
         shown=tuple(sorted(shown(failures for _, failures, _ in frequent).items())),
         limited=(
@@ -102,8 +102,8 @@ def surroundings(
 def _proxied(
     seen: Iterable[tuple[frozenset[str], frozenset[str], str]], patterns: tuple[str, ...]
 ) -> frozenset[str]:
-    """Find the points at which somebody answers 503 for a dependency that is dead: those that
-    somebody named, and those where nature has shown that answer and never a refused connection."""
+    """Return the points whose callee's proxy answers 503 for a dead dependency: those declared,
+    and those where that answer was seen and a refused connection never was."""
     listed = list(seen)
     failed = {fault for _, failures, _ in listed for fault in failures}
     faults = failed | {fault for relied_on, _, _ in listed for fault in relied_on}

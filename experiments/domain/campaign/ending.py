@@ -64,12 +64,12 @@ class LeftOpen:
 
     @property
     def within(self) -> bool:
-        """Whether anything is left of what the run was to try."""
+        """Return whether hypotheses are left that the run was to try."""
         return bool(self.why or self.silent or self.unreached or self.unseen)
 
     @property
     def count(self) -> int:
-        """How many hypotheses are open."""
+        """Return how many hypotheses are open."""
         return sum(self.why.values())
 
     @property
@@ -109,7 +109,7 @@ class Ending:
         return f"{_HEADS[self.kind]}: {'; '.join(filter(None, parts)) or 'nothing was tried'}"
 
     def to_json(self) -> dict[str, Any]:
-        """For the record, and for whoever reads it there."""
+        """Return it as JSON, for the store and the API."""
         return {
             "kind": self.kind,
             "left": [
@@ -159,30 +159,30 @@ class _Open:
     why: dict[Hypothesis, str] = field(default_factory=dict)
 
     def asked(self) -> None:
-        """Those that somebody asked for, and no other."""
+        """Add the hypotheses that somebody asked for, and no other."""
         for each in self.exploration.only:
             trial, knowledge = self.trials.get(each), self.exploration.knowledge
             if kills(knowledge, each):
                 self.why[each] = KILLED
             elif trial is None:
                 untried = NOT_TRIED if knowledge.knows(each) else UNKNOWN
-                self.why[each] = untried if knowledge.fold.reaches(each) else NO_INJECTOR
+                self.why[each] = untried if knowledge.solver_input.reaches(each) else NO_INJECTOR
             elif not trial.decided:
                 self.why[each] = trial.why_open
 
     def explored(self) -> None:
-        """Those that the solver would still try, and findings that could not be tried again."""
+        """Add hypotheses that are still open, and findings that could not be verified."""
         untried = OUT_OF_TIME if self.exploration.finished else NOT_TRIED
         if self.exploration.restless:
             untried = INTERFERENCE
-        for found in self.exploration.knowledge.fold.explorer.open_hypotheses(OPEN_SHOWN):
+        for found in self.exploration.knowledge.solver_input.explorer.open_hypotheses(OPEN_SHOWN):
             each = frozenset(map(str, found))
             self.why[each] = self.trials[each].why_open if each in self.trials else untried
         self._killed()
-        grounds = self.exploration.knowledge.grounds
-        for each in grounds.open(OPEN_SHOWN):
+        evidence_quality = self.exploration.knowledge.evidence_quality
+        for each in evidence_quality.open(OPEN_SHOWN):
             self.why.setdefault(each, TRIED_ONCE)
-        for harm, _ in grounds.contradictions():
+        for harm, _ in evidence_quality.contradictions():
             self.why[harm.injected] = CONTRADICTED
         for each, trial in self.trials.items():
             if trial.purpose == "verify" and not trial.decided:
@@ -193,22 +193,22 @@ class _Open:
                 self.why[each] = self.trials[each].why_open if undecided else NOT_CONFIRMED
 
     def _killed(self) -> None:
-        """Those of which nobody knows more than that a process was killed there."""
+        """Add faults of which it is only known that a process was killed there."""
         knowledge = self.exploration.knowledge
         for point in knowledge.shut & knowledge.points:
-            self.why[frozenset({knowledge.fold.kinds.gone(point)})] = KILLED
+            self.why[frozenset({knowledge.solver_input.kinds.gone(point)})] = KILLED
 
 
 def left_open(exploration: Exploration, trials: Trials) -> LeftOpen | None:
-    """Say what is left open of one class; None where nothing is."""
+    """Return the open hypotheses of one class, with reasons; None if none are left."""
     name = exploration.knowledge.name
     found = _Open(exploration, trials.last(name))
     if exploration.only:
         found.asked()
     else:
         found.explored()
-    fold = exploration.knowledge.fold
-    beyond, told = fold.out_of_bounds(), fold.unreached()
+    solver_input = exploration.knowledge.solver_input
+    beyond, told = solver_input.out_of_bounds(), solver_input.unreached()
     if exploration.only:
         beyond, told = (_asked(each, exploration) for each in (beyond, told))
     late = {each for each, text in beyond.items() if text == NO_TIMEOUT}
@@ -234,15 +234,17 @@ def left_open(exploration: Exploration, trials: Trials) -> LeftOpen | None:
 
 def _asked(told: Mapping[str, str], exploration: Exploration) -> dict[str, str]:
     """Return what is said of points and faults that somebody asked for."""
-    fold = exploration.knowledge.fold
+    solver_input = exploration.knowledge.solver_input
     faults = frozenset[str]().union(*exploration.only)
-    faults = faults.union(*(fold.errors(each) for each in faults & fold.domains.keys()))
+    faults = faults.union(
+        *(solver_input.errors(each) for each in faults & solver_input.domains.keys())
+    )
     asked = faults | {fault.partition("@")[2] for fault in faults}
     return {each: text for each, text in told.items() if each in asked}
 
 
 def _unseen(exploration: Exploration) -> str:
-    """Say what cannot be seen, where that is more than somebody asked for."""
+    """Return the share that cannot be seen, if it is above the bound that was asked for."""
     knowledge = exploration.knowledge
     figure, bound = knowledge.traffic.unseen, knowledge.settings.unseen
     return f"{figure.line} ({bound:g} is asked for)" if figure.above(bound) else ""
@@ -251,7 +253,7 @@ def _unseen(exploration: Exploration) -> str:
 def ending_of(
     explorations: Iterable[Exploration], trials: Trials, held: Iterable[str], *, spent: bool
 ) -> Ending:
-    """Say how a run ends now. ``spent``: because its members are."""
+    """Return how a run ends now. ``spent``: because its members are."""
     left = tuple(filter(None, (left_open(each, trials) for each in explorations)))
     kept = tuple(sorted(held))
     kind: EndKind = "open" if kept or any(each.within for each in left) else "complete"
@@ -268,7 +270,7 @@ def _hypotheses(why: Mapping[str, int]) -> str:
 
 
 def _beyond(out_of_bounds: Mapping[str, str]) -> str:
-    """Say what was not tried, and why, reason by reason."""
+    """Return what was not tried, by reason."""
     by_reason: dict[str, list[str]] = {}
     for each in sorted(out_of_bounds):
         by_reason.setdefault(out_of_bounds[each], []).append(each)

@@ -1,7 +1,7 @@
-"""What a certificate of one class rests on: its firm lessons, and where they leave something open.
+"""What a certificate of one class rests on: its firm results, and where they leave something open.
 
-What is to be tried next follows from all lessons; that nothing is left does not. A certificate is
-complete where the firm lessons alone (:mod:`ldfi.experiments.domain.campaign.agreement`) leave
+What is to be tried next follows from all results; that nothing is left does not. A certificate is
+complete where the firm results alone (:mod:`ldfi.experiments.domain.campaign.agreement`) leave
 nothing open, and no contradiction is unsettled. One is settled when both of its sides were tried
 often enough to be believed: then more faults do help here.
 """
@@ -26,19 +26,19 @@ from ldfi.experiments.domain.campaign.solver_input import SolverInput
 from ldfi.solver import Doubt, Judgement, Statement
 
 LOOKED_AT = 300
-"""Hypotheses that are only closed by lessons tried once, looked at to choose the next of these."""
+"""Hypotheses that are only closed by results tried once, looked at to choose the next of these."""
 
 
 @dataclass
 class EvidenceQuality:
-    """``lessons``: all there are; ``fold``: what they amount to. ``empty`` makes one of none.
+    """``results``: all there are; ``solver_input`` was fed with them. ``empty`` makes an unfed one.
 
     ``hurt``: what has ever hurt. ``doubted``: whether what was survived once has to be tried again.
     """
 
-    lessons: Sequence[ExperimentResult]
+    results: Sequence[ExperimentResult]
     hurt: Collection[Hypothesis]
-    fold: SolverInput
+    solver_input: SolverInput
     empty: Callable[[], SolverInput]
     doubted: bool
     survived: Mapping[Hypothesis, Sequence[ExperimentResult]]
@@ -47,72 +47,73 @@ class EvidenceQuality:
     _absent: dict[Hypothesis, frozenset[str]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        self._known = borne_out(self.lessons)
+        self._known = borne_out(self.results)
 
     @property
     def firm(self) -> SolverInput:
-        """Return what the firm lessons amount to."""
+        """Return the solver input of the firm results alone."""
         if self._firm is None:
             chosen = list(self._chosen.values())
             everything = chosen == self._known
-            self._firm = self.fold if everything else self.empty()
+            self._firm = self.solver_input if everything else self.empty()
             if not everything:
                 self._firm.take_all(chosen)
         return self._firm
 
     @cached_property
     def _chosen(self) -> dict[int, ExperimentResult]:
-        return firm(self.lessons, self.wanted, doubted=self._strict)
+        return firm(self.results, self.wanted, doubted=self._strict)
 
     def wanted(self, injected: Hypothesis) -> int:
-        """Say how often a set has to be survived before anything rests on it."""
+        """Return how often a set has to be survived before anything rests on it."""
         return self._worth(injected) if self.doubted else 1
 
     def open(self, limit: int = LOOKED_AT) -> list[Hypothesis]:
-        """List minimal hypotheses that the firm lessons leave open, at most ``limit``."""
+        """List minimal hypotheses that the firm results leave open, at most ``limit``."""
         return [frozenset(map(str, each)) for each in self.firm.explorer.open_hypotheses(limit)]
 
     def shaky(self) -> list[Hypothesis]:
-        """List what was survived too seldom and closes what would be open without it.
+        """Return sets survived too seldom that close hypotheses nothing else closes.
 
         First what was learned by earlier rules, then what closes most.
         """
-        if self.firm is self.fold:
+        if self.firm is self.solver_input:
             return []
         closing = self._closing()
         closes: Counter[Hypothesis] = Counter()
         for hypothesis in self.open():
-            for failed in self.fold.explorer.survivals(hypothesis):
+            for failed in self.solver_input.explorer.survivals(hypothesis):
                 closes.update(closing[frozenset(map(str, failed))])
         return sorted(
             closes, key=lambda each: (not self.outdated(each), -closes[each], sorted(each))
         )
 
     def outdated_sets(self) -> Iterator[Hypothesis]:
-        """Name what rests on earlier rules alone and closes what would be open without it."""
+        """Return sets that rest on results by earlier rules only and close hypotheses nothing
+        else closes."""
         if any(map(self.outdated, self.survived)):
             yield from filter(self.outdated, self.shaky())
 
     def worth_repeating(self) -> Iterator[Hypothesis]:
-        """Name what is to be tried again for a certificate to rest on, what closes most first; and
-        what no lesson closes that was tried too seldom."""
+        """Return sets to try again before a certificate may rest on them: first those that close
+        most; then those tried too seldom that close nothing."""
         yield from self.shaky()
         yield from self._open_though("safe")
 
     def unproved(self) -> Iterator[Hypothesis]:
-        """Name findings that the firm lessons do not show."""
+        """Name findings that the firm results do not show."""
         return self._open_though("failing")
 
     def outdated(self, injected: Hypothesis) -> bool:
-        """Say whether all that shows a set to be survived was learned by earlier rules."""
+        """Return whether all that shows a set to be survived was learned by earlier rules."""
         return all(each.rules < RULES for each in self.survived.get(injected, ()))
 
     def weightiest(self) -> list[Hypothesis]:
-        """List what was survived: first what closes most for the times it was tried.
+        """Return survived sets, first those that close most for the times they were tried.
 
         So tries are given out in proportion to what they close.
         """
-        points = len(self.fold.around.points)
+        points = len(self.solver_input.around.points)
         weights = {}
         for injected, same in self.survived.items():
             relied_on = frozenset().union(*(each.relied_on for each in same))
@@ -121,8 +122,8 @@ class EvidenceQuality:
         return sorted(weights, key=lambda each: (-weights[each], sorted(each)))
 
     def behind(self, faults: Hypothesis) -> list[Hypothesis]:
-        """List what was injected where these faults seemed to hurt."""
-        fired = self.fold.with_tokens(faults)
+        """Return the injected sets of the experiments in which these faults seemed to hurt."""
+        fired = self.solver_input.with_tokens(faults)
         return [
             each.injected
             for each in self._known
@@ -130,21 +131,24 @@ class EvidenceQuality:
         ]
 
     def contradictions(self) -> Iterator[tuple[ExperimentResult, list[Hypothesis]]]:
-        """List harm of what others show to be survived, as far as that is not settled, with what
-        is to be tried again."""
-        doubtful = set(self.fold.explorer.doubtful)
-        for lesson in self._known:
-            if lesson.succeeded is False and self.fold.with_tokens(lesson.fired) in doubtful:
-                again = [] if self._believed(lesson) else [lesson.injected]
-                again += self._against(lesson)
+        """Return unsettled contradictions: a harmful result, and the sets to try again to settle
+        it."""
+        doubtful = set(self.solver_input.explorer.doubtful)
+        for result in self._known:
+            if (
+                result.succeeded is False
+                and self.solver_input.with_tokens(result.fired) in doubtful
+            ):
+                again = [] if self._believed(result) else [result.injected]
+                again += self._against(result)
                 if again:
-                    yield lesson, again
+                    yield result, again
 
     def statement(self) -> Statement:
-        """Copy what the certificate says and what of it is firm, so that it can be written while
-        more is learned."""
-        experiments = [n for n, each in enumerate(self.lessons) if each.purpose != "rejected"]
-        at = {lesson: place for place, lesson in enumerate(experiments)}
+        """Return a snapshot of the certificate with what is firm; it can be written while more
+        is learned."""
+        experiments = [n for n, each in enumerate(self.results) if each.purpose != "rejected"]
+        at = {result: place for place, result in enumerate(experiments)}
         unsettled = sorted({each.injected for each, _ in self.contradictions()}, key=sorted)
         doubt = Doubt(
             runs=self.firm.explorer.runs.copy(),
@@ -153,17 +157,17 @@ class EvidenceQuality:
             failed=TWICE if self._strict else 1,
             unsettled=unsettled,
         )
-        return self.fold.explorer.statement(doubt)
+        return self.solver_input.explorer.statement(doubt)
 
     def _open_though(self, judged: Judgement) -> Iterator[Hypothesis]:
-        """Name what the firm lessons leave open and all lessons together do not."""
-        if self.firm is not self.fold:
+        """Return hypotheses that are open by the firm results and closed by all results."""
+        if self.firm is not self.solver_input:
             for each in self.open():
-                if self.fold.explorer.judge(each) == judged:
+                if self.solver_input.explorer.judge(each) == judged:
                     yield each
 
     def _closing(self) -> Mapping[Hypothesis, list[Hypothesis]]:
-        """Group what is not firm by what all of its lessons show to be survived."""
+        """Return results that are not firm, grouped by the sets they show to be survived."""
         found = defaultdict(list)
         for injected, same in self.survived.items():
             if not self._enough(injected, self.wanted(injected)):
@@ -172,12 +176,12 @@ class EvidenceQuality:
         return found
 
     def _shown(self, same: Sequence[ExperimentResult]) -> set[frozenset[str]]:
-        return {self.fold.with_tokens(agreed(each, same).fired) for each in same}
+        return {self.solver_input.with_tokens(agreed(each, same).fired) for each in same}
 
     @property
     def _strict(self) -> bool:
-        """Whether harm that was met once is not believed either."""
-        return self.doubted and self.fold.settings.confirm
+        """Return whether harm that was met once is not believed either."""
+        return self.doubted and self.solver_input.settings.confirm
 
     def _worth(self, injected: Hypothesis) -> int:
         return TWICE + (injected in self.hurt or bool(self._missing(injected)))
@@ -189,11 +193,11 @@ class EvidenceQuality:
             same = self.survived[injected]
             fired = frozenset().union(*(each.fired for each in same))
             called = frozenset().union(*(each.called for each in same))
-            expected = set(self.fold.around.called)
+            expected = set(self.solver_input.around.called)
             for others in self.survived.values():
                 expected.update(*(each.called for each in others if each.fired < fired))
             points = frozenset(fault.partition("@")[2] for fault in fired)
-            behind = self.fold.around.topology.behind(points)
+            behind = self.solver_input.around.topology.behind(points)
             self._absent[injected] = frozenset(expected - called - behind)
         return self._absent[injected]
 
@@ -201,11 +205,11 @@ class EvidenceQuality:
         return sum(each.rules == RULES for each in self.survived[injected]) >= wanted
 
     def _believed(self, harm: ExperimentResult) -> bool:
-        return not self.fold.settings.confirm or witnesses(harm, self._known) >= TWICE
+        return not self.solver_input.settings.confirm or witnesses(harm, self._known) >= TWICE
 
     def _against(self, harm: ExperimentResult) -> list[Hypothesis]:
-        """List what says that a harm cannot be, and was not tried often enough."""
-        shown = self.fold.explorer.survivals(self.fold.with_tokens(harm.fired))
+        """Return the sets whose survival contradicts a harm and was not seen often enough."""
+        shown = self.solver_input.explorer.survivals(self.solver_input.with_tokens(harm.fired))
         names = {frozenset(map(str, each)) for each in shown}
         return [
             injected
@@ -215,13 +219,13 @@ class EvidenceQuality:
         ]
 
 
-def grounds(
-    lessons: Sequence[ExperimentResult],
+def evidence_quality(
+    results: Sequence[ExperimentResult],
     hurt: Collection[Hypothesis],
-    fold: SolverInput,
+    solver_input: SolverInput,
     empty: Callable[[], SolverInput],
     *,
     doubted: bool,
 ) -> EvidenceQuality:
-    """Look at what these lessons are worth."""
-    return EvidenceQuality(lessons, hurt, fold, empty, doubted, survivals(lessons))
+    """Return how well-founded these results are."""
+    return EvidenceQuality(results, hurt, solver_input, empty, doubted, survivals(results))

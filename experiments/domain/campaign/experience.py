@@ -26,16 +26,16 @@ class Experience:
     _tried: Counter[str] = field(default_factory=Counter)
     _harmful: Counter[str] = field(default_factory=Counter)
 
-    def add(self, lesson: ExperimentResult) -> None:
-        """Count a lesson. A harmful union says nothing about any one of its faults."""
-        if lesson.succeeded:
-            self._tried.update(lesson.fired)
-        elif lesson.succeeded is False and len(lesson.fired) == 1:
-            self._tried.update(lesson.fired)
-            self._harmful.update(lesson.fired)
+    def add(self, result: ExperimentResult) -> None:
+        """Count a result. A harmful union says nothing about any one of its faults."""
+        if result.succeeded:
+            self._tried.update(result.fired)
+        elif result.succeeded is False and len(result.fired) == 1:
+            self._tried.update(result.fired)
+            self._harmful.update(result.fired)
 
     def join(self, other: Experience) -> None:
-        """Count what somebody else has counted as well."""
+        """Add the counts of another experience."""
         self._tried.update(other._tried)
         self._harmful.update(other._harmful)
 
@@ -49,9 +49,10 @@ class Experience:
         return cls(Counter(data["tried"]), Counter(data["harmful"]))
 
     def likelihood(self, fault: str) -> float:
-        """How likely it is that this fault by itself hurts, between 0 and 1."""
+        """Return how likely it is that this fault by itself hurts, between 0 and 1."""
         return (self._harmful[fault] + PRIOR_HARMFUL) / (self._tried[fault] + PRIOR_TRIED)
 
     def risk(self, faults: Iterable[str], members: int) -> float:
-        """How many of ``members`` these faults together may hurt, if faults hurt independently."""
+        """Return how many of ``members`` these faults together may hurt, if faults hurt
+        independently."""
         return members * (1 - prod(1 - self.likelihood(fault) for fault in faults))

@@ -8,17 +8,17 @@ A finding is ``suspected`` at first. When an experiment of its own hurts as well
 When it is survived instead, what was seen before counts no more: it has to hurt twice from there
 on. When it is survived twice running, it is ``refuted``: the verdict that suspected it was wrong. A
 finding that was open and is survived twice running is ``fixed``. In both cases whatever was put
-down to these faults is forgotten, and what is known is built anew from the lessons that are left. A
+down to these faults is forgotten, and what is known is built anew from the results that are left. A
 finding of which a part hurts by itself is ``superseded`` by that part.
 
-All of it is a function of the class's traffic as it is now and of the lessons in their order, so
+All of it is a function of the class's traffic as it is now and of the results in their order, so
 that after a restart the same is known and the same comes next (:meth:`Exploration.replay`).
 
 What is known of the class, and the way to and from the solver, is
 :class:`~ldfi.experiments.domain.campaign.knowledge.Knowledge`; whoever wants that asks
 ``exploration.knowledge``.
 
-Every lesson can be wrong (:mod:`ldfi.experiments.domain.campaign.agreement`). A failure that
+Every result can be wrong (:mod:`ldfi.experiments.domain.campaign.agreement`). A failure that
 contradicts what was survived is *repeated* before anything is built on it, and so is what was
 survived; whatever turns out wrong is forgotten. (A request of which spans were lost seems to have
 failed of fewer faults than it did, or to have relied on less.) Where both come again they are
@@ -129,11 +129,11 @@ class Exploration:
         self._asked = list(self.only)
 
     def begin_run(self, known: Iterable[Hypothesis]) -> None:
-        """Begin a new run of the campaign: try once more what was found before, or in vain."""
-        if self.knowledge.lessons:
-            self.knowledge = self.knowledge.again(carried(self.knowledge.lessons))
+        """Begin a new run of the campaign: findings, and sets tried in vain, are tried again."""
+        if self.knowledge.results:
+            self.knowledge = self.knowledge.again(carried(self.knowledge.results))
         self.finished = False
-        self._later = bool(self.knowledge.lessons)
+        self._later = bool(self.knowledge.results)
         self._purposes.clear()
         self._tries.clear()
         self._interferences = 0
@@ -144,10 +144,10 @@ class Exploration:
             self.to_verify = [each for each in self.to_verify if each in self.only]
         self._asked = [each for each in self.only if each not in self.to_verify]
 
-    def balance(self) -> Snapshot:
-        """Return what a run that begins now goes on with."""
+    def snapshot(self) -> Snapshot:
+        """Return the state from which a later run can go on."""
         return Snapshot(
-            lessons=tuple(carried(self.knowledge.lessons)),
+            results=tuple(carried(self.knowledge.results)),
             hurt=frozenset(self.knowledge.hurt),
             judged=tuple(self._judged.items()),
             survived=tuple(self._survived.items()),
@@ -155,13 +155,13 @@ class Exploration:
             patience=self._patience,
         )
 
-    def resume(self, balance: Snapshot) -> None:
-        """Go on with what earlier runs have left; what came since is to be replayed."""
-        self.knowledge = self.knowledge.again(balance.lessons, balance.hurt)
-        self._judged = {faults: cast(FindingNews, state) for faults, state in balance.judged}
-        self._survived = Counter(dict(balance.survived))
-        self._leads = list(balance.leads)
-        self._patience = balance.patience
+    def resume(self, snapshot: Snapshot) -> None:
+        """Go on from the snapshot of earlier runs; later results are to be replayed."""
+        self.knowledge = self.knowledge.again(snapshot.results, snapshot.hurt)
+        self._judged = {faults: cast(FindingNews, state) for faults, state in snapshot.judged}
+        self._survived = Counter(dict(snapshot.survived))
+        self._leads = list(snapshot.leads)
+        self._patience = snapshot.patience
 
     def shut_off(self, points: Iterable[str]) -> None:
         """Try nothing at just these points, for a fault there kills a process."""
@@ -171,27 +171,28 @@ class Exploration:
         self._asked = [each for each in self._asked if not kills(known, each)]
         self._leads = [each for each in self._leads if not kills(known, each)]
 
-    def plan(self, now: float = math.inf, besides: UnderWay = frozenset()) -> Plan | None:
-        """Choose the next experiment; None when nothing is left within the bounds, or what is left
-        has to wait (Unix seconds): a finding is confirmed some time after it has hurt. ``besides``:
-        what is not to be chosen once more."""
+    def plan(self, now: float = math.inf, under_way: UnderWay = frozenset()) -> Plan | None:
+        """Return the next experiment to run. None: nothing is left within the bounds, or what is
+        left has to wait until later than ``now`` (Unix seconds), since a finding is confirmed some
+        time after it has hurt. ``under_way``: hypotheses that are being tried, and not returned.
+        """
         if self.only:
-            plan = self._verification() or self._asked_for() or self._confirmation(now, besides)
+            plan = self._verification() or self._asked_for() or self._confirmation(now, under_way)
         else:
             plan = (
                 self._verification()
-                or self._confirmation(now, besides)
-                or (None if self.restless else self._news(now, besides))
-                or self._confirmation(now, besides, ripe=False)
+                or self._confirmation(now, under_way)
+                or (None if self.restless else self._news(now, under_way))
+                or self._confirmation(now, under_way, ripe=False)
             )
-        if plan is not None and plan.hypothesis in besides:
+        if plan is not None and plan.hypothesis in under_way:
             plan = None
-        self.finished = plan is None and not besides and not self._unconfirmed(ripe=False)
+        self.finished = plan is None and not under_way and not self._unconfirmed(ripe=False)
         return plan
 
     @property
     def restless(self) -> bool:
-        """Whether others are hurt here whatever is tried."""
+        """Return whether others are hurt here whatever is tried."""
         return self._interferences >= RESTLESS
 
     def lead(self, suspects: Hypothesis) -> Hypothesis | None:
@@ -209,34 +210,35 @@ class Exploration:
         self._interferences += interference
 
     def expect(self, experience: Experience) -> None:
-        """Take into account what experience says of the faults of this class."""
+        """Set the solver's likelihoods from experience with the class's faults."""
         known, settings = self.knowledge, self.knowledge.settings
         if settings.strategy == "likeliest":
-            faults = (fault for p in known.points for fault in known.fold.kinds.at(p))
+            faults = (fault for p in known.points for fault in known.solver_input.kinds.at(p))
             likelihoods = {fault: experience.likelihood(fault) for fault in faults}
-            known.fold.explorer.likelihoods.update(likelihoods)
+            known.solver_input.explorer.likelihoods.update(likelihoods)
 
-    def learn(self, lesson: ExperimentResult, now: float = 0.0) -> list[FindingChange]:
-        """Take a lesson, learned ``now`` (Unix seconds); return what it does to the findings."""
-        if lesson.succeeded is False:
-            self._hurt_at[lesson.injected] = now
+    def learn(self, result: ExperimentResult, now: float = 0.0) -> list[FindingChange]:
+        """Learn a result; return the changes of findings. ``now``: Unix seconds."""
+        if result.succeeded is False:
+            self._hurt_at[result.injected] = now
         before = self._told
-        self._take(lesson)
-        if lesson.killed:  # nothing was learned, but that nobody is to try it again
-            return [FindingChange(lesson.killed, "killed", lesson.traces)]
+        self._take(result)
+        if result.killed:  # nothing was learned, but that nobody is to try it again
+            return [FindingChange(result.killed, "killed", result.traces)]
         self._told = self.states
         traces = dict(self.knowledge.findings())
-        confirmed = {lesson.injected} if lesson.succeeded is False else set[Hypothesis]()
+        confirmed = {result.injected} if result.succeeded is False else set[Hypothesis]()
         return [
-            FindingChange(faults, state, traces.get(faults, lesson.traces))
+            FindingChange(faults, state, traces.get(faults, result.traces))
             for faults, state in self._told.items()
             if before.get(faults) != state or (faults in confirmed and state == "open")
         ]
 
-    def replay(self, lessons: Iterable[ExperimentResult], *, told: bool = True) -> None:
-        """Learn again what was learned before. ``told``: none of it is news when it goes on."""
-        for lesson in lessons:
-            self._take(lesson)
+    def replay(self, results: Iterable[ExperimentResult], *, told: bool = True) -> None:
+        """Learn recorded results again. ``told``: True reports their changes of findings as
+        news."""
+        for result in results:
+            self._take(result)
         if told:  # which takes as long as all of it together
             self._told = self.states
 
@@ -245,15 +247,17 @@ class Exploration:
         """Return every finding with its state, as far as this campaign knows."""
         return _states(self.knowledge, self._judged)
 
-    def _news(self, now: float, besides: UnderWay) -> Plan | None:
-        """Find what to try of what is not known yet, or not well enough."""
+    def _news(self, now: float, under_way: UnderWay) -> Plan | None:
+        """Return a plan for an open hypothesis, or one that is not known well enough."""
         return (
             self._following()
             or self._doubt()
             or self._repetition(outdated=True)
             or self._suspicion()
             or self._exploration()
-            or self._confirmation(now, besides, ripe=False)  # which may supersede what is repeated
+            or self._confirmation(
+                now, under_way, ripe=False
+            )  # which may supersede what is repeated
             or self._repetition()
             or self._recheck()
             or self._once_more()
@@ -270,55 +274,55 @@ class Exploration:
         settle = min(settings.settle + patience, MAX_SETTLE)
         return replace(settings, patience=patience, settle=settle)
 
-    def _longer(self, lesson: ExperimentResult) -> bool:
+    def _longer(self, result: ExperimentResult) -> bool:
         """Have contexts hold for longer where requests outlasted them; say whether they will."""
         before = self._patience
-        if lesson.outlasted and self.knowledge.settings.patience is None:
-            longer = max(2 * lesson.outlasted, 2 * before)
+        if result.outlasted and self.knowledge.settings.patience is None:
+            longer = max(2 * result.outlasted, 2 * before)
             self._patience = min(longer, MAX_PATIENCE)
         return self._patience > before
 
-    def _take(self, lesson: ExperimentResult) -> None:
-        self._purposes[lesson.purpose] += 1
-        if self._longer(lesson):
+    def _take(self, result: ExperimentResult) -> None:
+        self._purposes[result.purpose] += 1
+        if self._longer(result):
             return  # the same comes again, and has not been tried in vain
-        if lesson.interference:
+        if result.interference:
             self._interferences += 1
-        elif lesson.succeeded is not None:
+        elif result.succeeded is not None:
             self._interferences = 0
-        if lesson.injected in self._asked:
-            self._asked.remove(lesson.injected)
-        if lesson.injected in self._leads:
-            self._leads.remove(lesson.injected)
-        if lesson.killed:
-            self.killed.append(lesson.killed)
-            self._learn(lesson)
+        if result.injected in self._asked:
+            self._asked.remove(result.injected)
+        if result.injected in self._leads:
+            self._leads.remove(result.injected)
+        if result.killed:
+            self.killed.append(result.killed)
+            self._learn(result)
             return
-        again = lesson.purpose == "explore" and self._survived_since(lesson.injected)
-        if again or lesson.purpose in {"confirm", "verify"}:
-            self._judge(lesson)
-        elif lesson.purpose == "repeat":
-            self._repeated(lesson)
-        elif lesson.lead:
-            self._tries["lead", lesson.lead] += 1
-            self._leads.append(lesson.lead)
+        again = result.purpose == "explore" and self._survived_since(result.injected)
+        if again or result.purpose in {"confirm", "verify"}:
+            self._judge(result)
+        elif result.purpose == "repeat":
+            self._repeated(result)
+        elif result.lead:
+            self._tries["lead", result.lead] += 1
+            self._leads.append(result.lead)
         else:
-            self._learn(lesson)
+            self._learn(result)
 
-    def _judge(self, lesson: ExperimentResult) -> None:
+    def _judge(self, result: ExperimentResult) -> None:
         """Judge a known finding that was tried again by itself."""
-        faults = lesson.injected
+        faults = result.injected
         if faults in self.to_verify:
             self.to_verify.remove(faults)
-        verified = lesson.purpose == "verify"
-        if lesson.succeeded is None:
-            self._count("verify" if verified else "confirm", lesson)
+        verified = result.purpose == "verify"
+        if result.succeeded is None:
+            self._count("verify" if verified else "confirm", result)
             if verified and self._tries["verify", faults] < MAX_TRIES:
                 self.to_verify.append(faults)
-        elif not lesson.succeeded:
+        elif not result.succeeded:
             first = not verified and self._survived_since(faults)
             self._survived.pop(faults, None)
-            self._learn(lesson)
+            self._learn(result)
             if first:
                 self._tries["suspected anew", faults] += 1
             else:
@@ -329,54 +333,54 @@ class Exploration:
             if self._survived[faults] >= TWICE:
                 self._judged[faults] = "fixed" if verified else "refuted"
                 known = self.knowledge
-                self._learn(lesson, lambda harm: known.failed_in(faults, harm))
+                self._learn(result, lambda harm: known.failed_in(faults, harm))
             else:
-                self._learn(lesson)
+                self._learn(result)
                 if verified:
                     self.to_verify.insert(0, faults)
 
     def _survived_since(self, faults: Hypothesis) -> bool:
-        """Say whether a suspicion was survived when it was to be confirmed, and has not hurt since:
-        then what was seen before counts no more."""
+        """Return whether a confirmation was survived and nothing has hurt since; earlier harm no
+        longer counts then."""
         return 0 < self._survived[faults] < TWICE and self.states.get(faults) == "suspected"
 
-    def _count(self, what: str, lesson: ExperimentResult) -> None:
-        """Count a try in vain. Where others were hurt and nobody else, fewer are enough."""
-        self._tries[what, lesson.injected] += 1
-        if lesson.spared:
-            self._tries[f"{what}, spared", lesson.injected] += 1
-            if self._tries[f"{what}, spared", lesson.injected] >= INTERFERENCES:
-                self._tries[what, lesson.injected] = MAX_TRIES
+    def _count(self, what: str, result: ExperimentResult) -> None:
+        """Count a try without a verdict. Fewer are enough where only bystanders were hurt."""
+        self._tries[what, result.injected] += 1
+        if result.spared:
+            self._tries[f"{what}, spared", result.injected] += 1
+            if self._tries[f"{what}, spared", result.injected] >= INTERFERENCES:
+                self._tries[what, result.injected] = MAX_TRIES
 
-    def _repeated(self, lesson: ExperimentResult) -> None:
+    def _repeated(self, result: ExperimentResult) -> None:
         """Take in the answer of another try; harm that it outdoes is forgotten."""
-        self._tries["repeat", lesson.injected] += 1
-        if lesson.succeeded is None:
-            self._count("in vain", lesson)
-        elif lesson.succeeded:
-            self._learn(lesson, lambda harm: harm.injected == lesson.injected)
+        self._tries["repeat", result.injected] += 1
+        if result.succeeded is None:
+            self._count("in vain", result)
+        elif result.succeeded:
+            self._learn(result, lambda harm: harm.injected == result.injected)
         else:
-            self._learn(lesson)
+            self._learn(result)
 
     def _learn(
-        self, lesson: ExperimentResult, refuted: Callable[[ExperimentResult], bool] | None = None
+        self, result: ExperimentResult, refuted: Callable[[ExperimentResult], bool] | None = None
     ) -> None:
-        """Learn a lesson in place of those that it proves wrong. ``refuted``: which harm it does.
+        """Learn a result in place of those that it proves wrong. ``refuted``: which harm it does.
 
         A survival gives way where the same set hurts, and not for the first time; one that was
         learned by earlier rules to one that was not.
         """
         known = self.knowledge
-        hurts = lesson.succeeded is False and witnesses(lesson, [*known.lessons, lesson]) >= TWICE
+        hurts = result.succeeded is False and witnesses(result, [*known.results, result]) >= TWICE
 
         def wrong(other: ExperimentResult) -> bool:
             if other.succeeded is False:
                 return refuted is not None and refuted(other)
-            same = bool(other.succeeded) and other.injected == lesson.injected
-            return same and (hurts or (bool(lesson.succeeded) and other.rules < lesson.rules))
+            same = bool(other.succeeded) and other.injected == result.injected
+            return same and (hurts or (bool(result.succeeded) and other.rules < result.rules))
 
-        newer = lesson.succeeded and any(each.rules < lesson.rules for each in known.lessons)
-        known.learn(lesson, wrong if hurts or newer or refuted is not None else None)
+        newer = result.succeeded and any(each.rules < result.rules for each in known.results)
+        known.learn(result, wrong if hurts or newer or refuted is not None else None)
 
     def _asked_for(self) -> Plan | None:
         self._asked = [each for each in self._asked if self.knowledge.knows(each)]
@@ -387,31 +391,33 @@ class Exploration:
         self.to_verify = [each for each in self.to_verify if self.knowledge.knows(each)]
         return Plan(self.to_verify[0], "verify") if self.to_verify else None
 
-    def _confirmation(self, now: float, besides: UnderWay, *, ripe: bool = True) -> Plan | None:
+    def _confirmation(self, now: float, under_way: UnderWay, *, ripe: bool = True) -> Plan | None:
         apart = self.knowledge.settings.apart
         suspected = [
             faults
             for faults in self._unconfirmed(ripe=ripe)
-            if faults not in besides and now >= self._hurt_at.get(faults, 0.0) + apart
+            if faults not in under_way and now >= self._hurt_at.get(faults, 0.0) + apart
         ]
         if not suspected:
             return None
         first = min(suspected, key=sorted)
         if self._survived_since(first):
             return Plan(first, "explore")
-        return Plan(first, "confirm", _opening(self.knowledge.lessons, first))
+        return Plan(first, "confirm", _opening(self.knowledge.results, first))
 
     def _following(self) -> Plan | None:
         self._leads = [each for each in self._leads if self.knowledge.tries(each)]
         return Plan(self._leads[0], "explore") if self._leads else None
 
     def _suspicion(self) -> Plan | None:
-        """Try alone what nature says hurts. What was called off is left to the unions."""
+        """Return a plan for faults that traffic blames, each alone. Those called off are left to
+        unions."""
         fresh = (each for each in suspicions(self.knowledge) if each not in self.called_off)
         return next((Plan(each, "explore") for each in fresh), None)
 
     def _unconfirmed(self, *, ripe: bool) -> list[Hypothesis]:
-        """``ripe``: leave out what a broader finding, still to be tried, may replace."""
+        """Return suspected findings that are not confirmed. ``ripe``: without those that a
+        broader finding, still to be tried, may replace."""
         return [
             faults
             for faults, state in self.states.items()
@@ -423,28 +429,29 @@ class Exploration:
         ]
 
     def _doubt(self) -> Plan | None:
-        """Find what contradicts each other, and was not tried again often enough."""
+        """Return a plan to settle a contradiction that was not tried again often enough."""
         states = self.states
-        for _, again in self.knowledge.grounds.contradictions():
+        for _, again in self.knowledge.evidence_quality.contradictions():
             for faults in filter(self._may_repeat, again):
                 if states.get(faults) not in {"suspected", "open"}:
                     return Plan(faults, "repeat")
         return None
 
     def _repetition(self, *, outdated: bool = False) -> Plan | None:
-        """Find what a certificate would rest on, and was not tried often enough.
+        """Return a plan to repeat a set that a certificate would rest on and that was tried too
+        seldom.
 
         ``outdated``: only what was learned by earlier rules.
         """
-        grounds = self.knowledge.grounds
-        worth = grounds.outdated_sets() if outdated else grounds.worth_repeating()
+        evidence_quality = self.knowledge.evidence_quality
+        worth = evidence_quality.outdated_sets() if outdated else evidence_quality.worth_repeating()
         found = next(filter(self._may_repeat, worth), None)
         if found is None and not outdated:
-            return next(filter(None, map(self._unproved, grounds.unproved())), None)
+            return next(filter(None, map(self._unproved, evidence_quality.unproved())), None)
         return None if found is None else Plan(found, "repeat")
 
     def _unproved(self, faults: Hypothesis) -> Plan | None:
-        """Find what to try of a finding that rests on too little.
+        """Return what to try for a finding that rests on too few runs.
 
         Of an open one, some of what showed it was forgotten. One that stays suspected cannot be
         tried by itself: perhaps more had failed where it seemed to hurt, and the spans were lost.
@@ -455,7 +462,7 @@ class Exploration:
         if state == "open" and self._tries["confirm", faults] < MAX_TRIES:
             return Plan(faults, "confirm")
         if state == "suspected":
-            behind = filter(self._may_repeat, self.knowledge.grounds.behind(faults))
+            behind = filter(self._may_repeat, self.knowledge.evidence_quality.behind(faults))
             return next((Plan(each, "repeat") for each in behind), None)
         return None
 
@@ -463,9 +470,13 @@ class Exploration:
         """In later runs, repeat a few of those that close most."""
         repeated = self._purposes["repeat"]
         others = self._purposes.total() - repeated
-        if not self._later or not self.knowledge.grounds.doubted or SHARE * (repeated + 1) > others:
+        if (
+            not self._later
+            or not self.knowledge.evidence_quality.doubted
+            or SHARE * (repeated + 1) > others
+        ):
             return None
-        heaviest = filter(self._may_repeat, self.knowledge.grounds.weightiest())
+        heaviest = filter(self._may_repeat, self.knowledge.evidence_quality.weightiest())
         return next((Plan(each, "repeat") for each in heaviest), None)
 
     def _may_repeat(self, faults: Hypothesis) -> bool:
@@ -504,12 +515,12 @@ def _states(
     return states
 
 
-def _opening(lessons: Sequence[ExperimentResult], faults: Hypothesis) -> Opening | None:
-    """Look up what the last experiment of these faults left to a second one: nothing, where it was
-    survived."""
-    for lesson in reversed(lessons):
-        if lesson.injected != faults:
+def _opening(results: Sequence[ExperimentResult], faults: Hypothesis) -> Opening | None:
+    """Return the evidence that the last experiment of these faults hands to a second one; none
+    if it was survived."""
+    for result in reversed(results):
+        if result.injected != faults:
             continue
-        if lesson.succeeded or lesson.purpose in {"explore", "recheck", "repeat"}:
-            return lesson.opening
+        if result.succeeded or result.purpose in {"explore", "recheck", "repeat"}:
+            return result.opening
     return None

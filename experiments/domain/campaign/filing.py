@@ -25,12 +25,12 @@ class Filing:
 
     @property
     def current(self) -> bool:
-        """Whether the document says all that is known."""
+        """Return whether the document says all that is known."""
         return self._written_at == self.changes
 
     def look(self, unseen: Unseen) -> None:
-        """Note what cannot be seen of the class: another figure is news. Counts go on rising
-        without any."""
+        """Note the share that cannot be seen of the class; a changed figure makes a new
+        certificate."""
         gaps = sorted((gap.why, gap.point, gap.service, gap.sure) for gap in unseen.gaps)
         known = (*gaps, f"{unseen.at_most:.1g}", unseen.calls > 0)
         if known != self._unseen:
@@ -40,8 +40,8 @@ class Filing:
     def file(
         self, changes: int, name: str, certificate: Certificate, unseen: dict[str, Any]
     ) -> dict[str, Any]:
-        """Keep the certificate of a class that was written when so much had changed. ``unseen``:
-        what it says of what cannot be seen."""
+        """Keep the certificate of a class. ``changes``: the state it was written at; ``unseen``:
+        the share it states as not visible."""
         certificate.data["unseen"] = unseen
         self._written_at = changes
         self.document = {"request_class": name, "certificate": certificate.data}

@@ -1,6 +1,6 @@
 """The kinds of fault that a campaign tries, and what is known of one by what is known of others.
 
-Records of traffic and lessons name what a request relied on as ``error`` and ``delay`` alone: every
+Records of traffic and results name what a request relied on as ``error`` and ``delay`` alone: every
 point that had to answer, and every point that had to be swift. That holds for each kind of failure
 in its own right, for a kind that was survived proves itself and no other.
 """
@@ -19,8 +19,8 @@ from ldfi.fit.protocol.native import gone, native
 
 @lru_cache(maxsize=65536)
 def _meant(asked: tuple[FaultKind, ...], point: str, proxied: bool) -> tuple[FaultKind, ...]:
-    """Say in which ways this point is made to fail: an error is what a dead dependency looks like
-    there, and is not tried by that name as well."""
+    """Return the kinds tried at this point; an error is left out where another kind is what a
+    dead dependency looks like."""
     meant = (gone(point, proxied=proxied) if kind == "error" else kind for kind in asked)
     return tuple(dict.fromkeys(kind for kind in meant if native(kind, point)))
 
@@ -47,12 +47,12 @@ class Kinds:
         return [f"{kind}@{point}" for kind in self.of(point)]
 
     def gone(self, point: str) -> str:
-        """Return the fault that is an error there: what the point looks like when its callee is
-        dead."""
+        """Return the fault that a dead callee looks like at this point."""
         return f"{gone(point, proxied=point in self.proxied)}@{point}"
 
     def meant(self, fault: str) -> str:
-        """Return what is injected for this fault: for an error what that is at its point."""
+        """Return the fault that is injected for this one: errors become what they are at their
+        point."""
         kind, _, point = fault.partition("@")
         return self.gone(point) if kind == "error" else fault
 
@@ -79,7 +79,7 @@ class Kinds:
         }
 
     def alike_at(self, point: str) -> list[tuple[str, str]]:
-        """List pairs of faults there of which either is assumed to do what the other does."""
+        """Return pairs of faults at this point that are assumed to act alike."""
         possible = self.at(point)
         groups = (
             [fault for fault in possible if fault.partition("@")[0] in alike_of(each)]
@@ -87,19 +87,19 @@ class Kinds:
         )
         return [pair for group in groups for pair in pairwise(group)]
 
-    def unlike(self, lessons: Iterable[ExperimentResult]) -> frozenset[str]:
+    def unlike(self, results: Iterable[ExperimentResult]) -> frozenset[str]:
         """Find the points at which an assumption is wrong: one kind hurt, and one that was taken as
         alike was survived in its place, with all else the same."""
         if not self.alike:
             return frozenset()
-        known = list(lessons)
+        known = list(results)
         survived = [each.fired for each in known if each.succeeded and not each.degraded]
         wrong: set[str] = set()
         for harm in (each.fired for each in known if each.succeeded is False):
             for good in survived:
-                stood_in = {fault: self._stand_in(fault, good) for fault in harm}
-                if None not in stood_in.values():
-                    wrong |= {f.partition("@")[2] for f, other in stood_in.items() if f != other}
+                replaced_by = {fault: self._stand_in(fault, good) for fault in harm}
+                if None not in replaced_by.values():
+                    wrong |= {f.partition("@")[2] for f, other in replaced_by.items() if f != other}
         return frozenset(wrong)
 
     def _stand_in(self, fault: str, among: frozenset[str]) -> str | None:
@@ -110,7 +110,8 @@ class Kinds:
         return fault if fault in among else next((each for each in found if each in among), None)
 
     def relied_on(self, relied_on: frozenset[str], survived: frozenset[str]) -> frozenset[str]:
-        """Spell out what a good run relied on, which survived these failures.
+        """Return the faults that a good run relied on not having, given the failures it
+        survived.
 
         A point that failed by an error is not among what it relied on, and proved the error alone.
         """

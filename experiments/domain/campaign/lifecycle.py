@@ -39,7 +39,7 @@ CONFIRMED: Final[frozenset[FindingState]] = HURTING | {"fixed"}
 
 
 def next_state(was: FindingState | None, told: FindingNews) -> FindingState:
-    """Say the state of a finding of which an exploration tells; None: it is new.
+    """Return the next state of a finding after this news; None: it is new.
 
     Only what was confirmed can be fixed or regress; whoever acknowledged a finding need not do so
     again while it hurts; and a mere suspicion takes nothing away from what is known better.

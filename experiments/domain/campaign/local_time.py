@@ -38,7 +38,8 @@ def wall(now: float, tz: ZoneInfo) -> datetime:
 
 
 def earliest(local: datetime, tz: ZoneInfo) -> float:
-    """When the wall shows ``local`` for the first time. Where it never does, a time after the jump.
+    """Return when the wall shows ``local`` for the first time. Where it never does, a time after
+    the jump.
 
     PEP 495 reads a missing time with the offset that held before the jump.
     """
@@ -46,7 +47,8 @@ def earliest(local: datetime, tz: ZoneInfo) -> float:
 
 
 def latest(local: datetime, tz: ZoneInfo) -> float:
-    """When the wall shows ``local`` for the last time. Where it never does, one before the jump."""
+    """Return when the wall shows ``local`` for the last time. Where it never does, one before the
+    jump."""
     return local.replace(tzinfo=tz, fold=1).timestamp()
 
 

@@ -16,32 +16,34 @@ from ldfi.experiments.domain.judging.slots import slot_of
 GONE: Final = "whoever ran it was gone"
 
 
-def proved(experiment: Experiment, lesson: ExperimentResult) -> ExperimentResult:
-    """Add to a lesson what its verdict came from. What comes in later changes that no more."""
-    return replace(lesson, proof=record_of(experiment, lesson, 1).proof())
+def proved(experiment: Experiment, result: ExperimentResult) -> ExperimentResult:
+    """Return the result with the record that its verdict came from; later reports do not change
+    it."""
+    return replace(result, proof=record_of(experiment, result, 1).proof())
 
 
 def draft_of(experiment: Experiment, now: float) -> dict[str, Any]:
-    """Write down, as it is armed, what is known of it should whoever runs it be gone: that it was
-    tried, and nothing that came of it. The level of e-LOND is only taken once it is armed."""
+    """Return the draft of a record, written when an experiment is armed, in case the process
+    dies: what was tried, without a verdict or a level of e-LOND."""
     begun = record_of(experiment, None, 1)
     return replace(begun, state="aborted", reason=GONE, began=now, ended=now).proof()
 
 
 def abandoned(draft: Mapping[str, Any], now: float, number: int) -> RunRecord:
-    """Write down an experiment that nobody ended. ``number``: which run it is."""
+    """Return the record of an experiment that no process ended. ``number``: of the run."""
     begun = RunRecord.of_proof(draft, number)
     return replace(begun, ended=max(begun.began, now))
 
 
-def record_of(experiment: Experiment, lesson: ExperimentResult | None, number: int) -> RunRecord:
-    """Write down an experiment that was armed and is over. ``lesson``: what it taught, if anything.
+def record_of(experiment: Experiment, result: ExperimentResult | None, number: int) -> RunRecord:
+    """Return the record of an experiment that was armed and is over. ``result``: None where it
+    has none.
 
     ``number``: which run of its class version it is. A wall clock may have been set back since it
-    began: then it ended as it began. What a lesson carries as its proof is taken as it is.
+    began: then it ended as it began. What a result carries as its proof is taken as it is.
     """
-    if lesson is not None and lesson.proof is not None:
-        return RunRecord.of_proof(lesson.proof, number)
+    if result is not None and result.proof is not None:
+        return RunRecord.of_proof(result.proof, number)
     settings = experiment.settings
     counted_elsewhere = settings.promql is not None
     in_order = None if counted_elsewhere else experiment.order.traces()
@@ -79,10 +81,10 @@ def record_of(experiment: Experiment, lesson: ExperimentResult | None, number: i
         arms=_arms(experiment),
         worse=experiment.stays.worse,
         not_worse=experiment.stays.not_worse,
-        fired=tuple(sorted(lesson.fired)) if lesson else (),
-        relied_on=tuple(sorted(lesson.relied_on)) if lesson else (),
-        degraded=lesson.degraded if lesson else False,
-        traces=Rested.on(traces, lesson.traces if lesson else ()),
+        fired=tuple(sorted(result.fired)) if result else (),
+        relied_on=tuple(sorted(result.relied_on)) if result else (),
+        degraded=result.degraded if result else False,
+        traces=Rested.on(traces, result.traces if result else ()),
         reports=experiment.heard,
         held=experiment.holds if math.isfinite(experiment.holds) else None,
         seldom=_seldom(experiment),

@@ -31,7 +31,7 @@ ResultPurpose = Purpose | Literal["rejected"]
 """What the experiment was for; ``rejected``: an operator did not let it be tried."""
 
 RULES = 2
-"""The rules by which lessons are drawn. Under the first, nobody knew of degraded answers, of what
+"""The rules by which results are drawn. Under the first, nobody knew of degraded answers, of what
 makes others fail below a call, or of what a union's first failure points to."""
 
 INTERFERENCES = 2
@@ -39,7 +39,7 @@ INTERFERENCES = 2
 is tried as often as whatever else is inconclusive."""
 
 MAX_TRACES = 5
-"""Exemplar traces that a lesson names as its evidence."""
+"""Exemplar traces that a result names as its evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +86,17 @@ class ExperimentResult:
 
     @property
     def interference(self) -> bool:
-        """Whether others were hurt, and it is not shown that treated devices were."""
+        """Return whether others were hurt, and it is not shown that treated devices were."""
         return self.succeeded is None and self.spread != ""
 
     @property
     def spared(self) -> bool:
-        """Whether others were hurt, and no treated device failed."""
+        """Return whether others were hurt, and no treated device failed."""
         arms = (self.proof or {}).get("arms") or {"treatment": (0, 0)}
         return self.interference and not arms["treatment"][1]
 
     def to_json(self) -> dict[str, Any]:
-        """For the store: what was learned is never lost, nor learned twice."""
+        """Return it as JSON, for the store."""
         return {
             "injected": sorted(self.injected),
             "succeeded": self.succeeded,
@@ -134,7 +134,7 @@ class ExperimentResult:
             injected = frozenset(f for f in injected if not f.startswith("down@")) | (
                 former if any(f.startswith("down@") for f in injected) else frozenset()
             )
-        lesson = cls(
+        result = cls(
             injected=injected,
             succeeded=data["succeeded"],
             fired=frozenset(data["fired"]),
@@ -155,13 +155,13 @@ class ExperimentResult:
             times=data.get("times", 1),
             proof=data.get("proof"),
         )
-        return _as_judged_today(lesson)
+        return _as_judged_today(result)
 
 
-def lesson_of(
+def result_of(
     experiment: Experiment, usual_support: frozenset[str], record: FailureRecord = NOTHING_KNOWN
 ) -> ExperimentResult:
-    """Draw the lesson of a decided experiment.
+    """Draw the result of a decided experiment.
 
     ``usual_support`` are the points that the class's unperturbed requests rely on: a point
     outside it is a fallback, and blame looks for what brought it in. ``record``: what else they
@@ -200,20 +200,21 @@ def lesson_of(
 
 
 def completed(
-    lesson: ExperimentResult,
+    result: ExperimentResult,
     experiment: Experiment,
     unmet: Callable[[frozenset[str], int, frozenset[str]], frozenset[str]],
 ) -> ExperimentResult:
-    """Let a survival rely on what its requests may have come by without by chance.
+    """Return the result with a survival also relying on points that its requests may have
+    avoided by chance.
 
     ``unmet``: :meth:`Traffic.unmet`. A path that only some requests take need not be among the few
     of an experiment, and is not where those that took it have failed.
     """
-    if not lesson.succeeded:
-        return lesson
-    besides = frozenset[str]().union(*(each.lineage.called for each in experiment.bad))
-    unproved = unmet(lesson.called, len(experiment.good), besides)
-    return replace(lesson, relied_on=lesson.relied_on | unproved)
+    if not result.succeeded:
+        return result
+    called_when_failed = frozenset[str]().union(*(each.lineage.called for each in experiment.bad))
+    unproved = unmet(result.called, len(experiment.good), called_when_failed)
+    return replace(result, relied_on=result.relied_on | unproved)
 
 
 def _former(fault: str) -> bool:
@@ -222,13 +223,13 @@ def _former(fault: str) -> bool:
     return kind == "error" and gone(point) != "error"
 
 
-def _as_judged_today(lesson: ExperimentResult) -> ExperimentResult:
-    """Return a lesson without the harm that its tests did not find."""
-    overruled = (lesson.proof or {}).get("overruled")
-    if lesson.succeeded is not False or overruled != "bystanders":
-        return lesson
+def _as_judged_today(result: ExperimentResult) -> ExperimentResult:
+    """Return a result without the harm that its tests did not find."""
+    overruled = (result.proof or {}).get("overruled")
+    if result.succeeded is not False or overruled != "bystanders":
+        return result
     nothing = frozenset[str]()
-    return replace(lesson, succeeded=None, fired=nothing, suspects=nothing, traces=(), opening=None)
+    return replace(result, succeeded=None, fired=nothing, suspects=nothing, traces=(), opening=None)
 
 
 def suspects_of(
@@ -248,7 +249,7 @@ def suspects_of(
 
 
 def _alike(experiment: Experiment) -> tuple[frozenset[str], list[Lineage]]:
-    """Choose what fired most often in the failed requests, and the requests in which it did."""
+    """Return the set that fired most often in the failed requests, and these requests."""
     bad = experiment.bad or experiment.good  # outcomes counted elsewhere name no single request
     commonest = _most_common(Counter(observation.lineage.fired for observation in bad))
     return commonest, [o.lineage for o in bad if o.lineage.fired == commonest]

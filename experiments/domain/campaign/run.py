@@ -2,7 +2,7 @@
 
 Spans are not kept (design, section 10), so of each experiment that taught something two requests
 are written down: one of the control group that went right, and the one of the treated that its
-lesson names first as its evidence.
+result names first as its evidence.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from ldfi.lineage.run import MOST_CALLS, Run, RunCall, Runs
 from ldfi.lineage.tree import Call
 
 
-def runs_of(experiment: Experiment, lesson: ExperimentResult) -> Runs:
-    """Choose the two requests that show what an experiment taught."""
-    shown = lesson.traces[:1]
+def runs_of(experiment: Experiment, result: ExperimentResult) -> Runs:
+    """Return the good and the bad request that show an experiment's result best."""
+    shown = result.traces[:1]
     treated = next(
         (each for each in [*experiment.bad, *experiment.good] if each.lineage.trace_id in shown),
         None,

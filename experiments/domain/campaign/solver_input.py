@@ -1,4 +1,4 @@
-"""Lessons, taught one by one to an explorer: what they mean is what surrounds them.
+"""Results, taught one by one to an explorer: what they mean is what surrounds them.
 
 The solver sees variables, which are strings: ``error@POINT``, ``delay@POINT`` and so for every kind
 of fault that is asked for, and ``down@SYSTEM`` for a fault domain, all of whose points fail
@@ -75,7 +75,7 @@ def _place(fault: object) -> str | None:
 
 @dataclass(slots=True)
 class SolverInput:
-    """What traffic shows, and then the lessons that it is taught.
+    """A solver fed with a class's traffic, and then with results.
 
     ``protected``: patterns of points that nobody may inject into. ``domains``: the points of each.
     ``traces``: examples of what was seen to hurt.
@@ -116,32 +116,32 @@ class SolverInput:
         self._know_nature()
         self._widen()
 
-    def take(self, lesson: ExperimentResult) -> None:
-        """Take in one more lesson; what was rejected is never proposed again."""
-        if lesson.succeeded and not lesson.degraded:
-            self._unproven.add(lesson.fired, lesson.called, lesson.survived)
+    def take(self, result: ExperimentResult) -> None:
+        """Learn one more result; rejected sets are never proposed again."""
+        if result.succeeded and not result.degraded:
+            self._unproven.add(result.fired, result.called, result.survived)
             self._widen()  # before the record, which judges by it whether anything was closed
-        self._record(lesson)
+        self._record(result)
 
-    def take_all(self, lessons: Sequence[ExperimentResult]) -> None:
-        """Take in these all at once, which says nothing of what was tried in vain."""
-        for each in lessons:
+    def take_all(self, results: Sequence[ExperimentResult]) -> None:
+        """Learn all these results at once, without the tries that had no verdict."""
+        for each in results:
             if each.succeeded and not each.degraded:
                 self._unproven.add(each.fired, each.called, each.survived)
         self._widen()
-        for each in lessons:
+        for each in results:
             self._record(each)
 
     def reaches(self, hypothesis: Iterable[str]) -> bool:
-        """Say whether there is an injector for all of it, as far as anybody knows."""
+        """Return whether every fault has an injector, as far as is known."""
         asked = frozenset(hypothesis)
         down = asked & self.domains.keys()
         needed = frozenset(map(self.kinds.meant, asked - down)).union(*map(self.errors, down))
         return needed.isdisjoint(self._unreached)
 
     def unreached(self) -> dict[str, str]:
-        """Say what was not tried since it has no injector, with what to install: points, and where
-        only some kinds have none, these faults."""
+        """Return the points without an injector, with what to install; faults, where only some
+        kinds have none."""
         told: dict[str, str] = {}
         for point in sorted(self.around.points):
             faults = self.kinds.at(point)
@@ -151,8 +151,8 @@ class SolverInput:
         return told
 
     def out_of_bounds(self) -> dict[str, str]:
-        """Say why each point and fault that nothing can be tried at is not: no injector, no timeout
-        to wait for, it begins after the answer, or none of the kinds that are asked for."""
+        """Return why each point and fault that nothing can be tried at is not: no injector, no
+        timeout to wait for, it begins after the answer, or none of the kinds that are asked for."""
         told: dict[str, str] = {}
         for point in sorted(self.around.points):
             faults = self.kinds.at(point)
@@ -187,58 +187,58 @@ class SolverInput:
         return why if why == NO_TIMEOUT else f"no injector: {why}" if why else NO_INJECTOR
 
     def errors(self, domain: str) -> frozenset[str]:
-        """Return the errors of which a domain consists."""
+        """Return the errors that make up a domain."""
         return self._errors[domain]
 
     def with_tokens(self, fired: frozenset[str]) -> frozenset[str]:
-        """Add to what fired the domains that were down with it."""
+        """Return the fired faults with the domains that were down through them."""
         late = {self.kinds.gone(p) for p in self.around.given_up if f"delay@{p}" in fired}
         failed = fired | late
         down = [name for name, errors in self._errors.items() if errors <= failed]
         return fired | {token(name.removeprefix(DOWN)) for name in down}
 
-    def _record(self, lesson: ExperimentResult) -> None:
-        if lesson.purpose == "rejected":
-            self.explorer.exclude(lesson.injected)
-        elif lesson.succeeded:
-            relied_on = self._relied_on(lesson.relied_on, lesson.survived)
+    def _record(self, result: ExperimentResult) -> None:
+        if result.purpose == "rejected":
+            self.explorer.exclude(result.injected)
+        elif result.succeeded:
+            relied_on = self._relied_on(result.relied_on, result.survived)
             self.explorer.record(
-                injected=lesson.injected,
-                times=lesson.times,
+                injected=result.injected,
+                times=result.times,
                 succeeded=True,
-                fired=self.with_tokens(lesson.fired),
-                support=None if lesson.degraded else relied_on,
-                met=relied_on if lesson.degraded else (),
-                caused=self._caused(lesson),
-                traces=lesson.traces,
-                proof=lesson.proof,
+                fired=self.with_tokens(result.fired),
+                support=None if result.degraded else relied_on,
+                met=relied_on if result.degraded else (),
+                caused=self._caused(result),
+                traces=result.traces,
+                proof=result.proof,
             )
-        elif lesson.succeeded is None:
-            self._spared[lesson.injected] += lesson.spared * lesson.times
+        elif result.succeeded is None:
+            self._spared[result.injected] += result.spared * result.times
             self.explorer.record(
-                injected=lesson.injected,
-                times=lesson.times,
+                injected=result.injected,
+                times=result.times,
                 succeeded=None,
-                hopeless=self._spared[lesson.injected] >= INTERFERENCES,
-                caused=self._caused(lesson),
-                proof=lesson.proof,
+                hopeless=self._spared[result.injected] >= INTERFERENCES,
+                caused=self._caused(result),
+                proof=result.proof,
             )
         else:
-            self.traces.setdefault(lesson.fired, lesson.traces)
-            blame = {f for f in lesson.fired if f.partition("@")[2] in lesson.suspects}
+            self.traces.setdefault(result.fired, result.traces)
+            blame = {f for f in result.fired if f.partition("@")[2] in result.suspects}
             self.explorer.record(
-                injected=lesson.injected,
-                times=lesson.times,
+                injected=result.injected,
+                times=result.times,
                 succeeded=False,
-                fired=self.with_tokens(lesson.fired),
+                fired=self.with_tokens(result.fired),
                 blame=frozenset(blame) or None,
-                caused=self._caused(lesson),
-                traces=lesson.traces,
-                proof=lesson.proof,
+                caused=self._caused(result),
+                traces=result.traces,
+                proof=result.proof,
             )
 
     def _know_nature(self) -> None:
-        """Take in what traffic relies on, and what it survives by itself."""
+        """Learn what traffic relies on and what it survives by itself."""
         self._unproven.add(frozenset(), self.around.called)
         for (relied_on, failed), trace_id in zip(
             self.around.supports, self.around.traces, strict=True
@@ -254,13 +254,13 @@ class SolverInput:
                 self._unproven.add(failed, called, failed)
 
     def _widen(self) -> None:
-        """Let clauses hold what their runs leave unproved."""
+        """Add to clauses the points that their runs leave unproved."""
         for survived, faults in self._unproven.news():
             holds = self._within_bounds(self.kinds.widened(faults))
             self.explorer.widen(holds, self.with_tokens(survived))
 
     def _know_points(self) -> None:
-        """Say what may not be tried, and that kinds of fault at one point exclude each other."""
+        """Protect what may not be tried, and exclude two kinds of fault at one point."""
         limited = {point: (words, why) for point, words, why in self.around.limited}
         for point in sorted(self.around.points):
             faults = self.kinds.at(point)
@@ -308,10 +308,10 @@ class SolverInput:
     def _relied_on(self, relied_on: frozenset[str], survived: frozenset[str]) -> frozenset[str]:
         return self._within_bounds(self.kinds.relied_on(relied_on, survived))
 
-    def _caused(self, lesson: ExperimentResult) -> list[tuple[str, str]]:
-        """List what brought what about, of the kinds that are asked for. Of no other may the solver
-        hear: it would take to be survived what no clause holds."""
-        meant = ((delay, self.kinds.meant(error)) for delay, error in lesson.implications)
+    def _caused(self, result: ExperimentResult) -> list[tuple[str, str]]:
+        """Return which faults caused which, for the kinds that are tried. Others are left out:
+        the solver would take them for survived."""
+        meant = ((delay, self.kinds.meant(error)) for delay, error in result.implications)
         whole = (pair for pair in meant if self._within_bounds(frozenset(pair)) >= {*pair})
         return sorted(whole)
 

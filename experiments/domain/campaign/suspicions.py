@@ -14,15 +14,15 @@ from ldfi.experiments.domain.traffic.patterns import matching
 
 
 def suspicions(known: Knowledge) -> Iterator[Hypothesis]:
-    """List them, what most requests blame first, as far as they may be tried and are worth it:
-    within the bounds, nothing known of them, and no experiment of their own so far."""
+    """Return the faults that traffic blames and that are worth an experiment (admissible, open,
+    not tried yet), the most blamed first."""
     kinds, bound = known.settings.kinds, known.settings.max_size
     kind = "error" if "error" in kinds else kinds[0]
-    tried = {lesson.injected for lesson in known.lessons}
+    tried = {result.injected for result in known.results}
     for points in known.traffic.suspected.named():
         if any(matching(known.protected, [point]) is not None for point in points):
             continue
         each = known.by_system(frozenset(f"{kind}@{point}" for point in points))
         worth = len(each) <= bound and each not in tried and known.tries(each)
-        if worth and known.fold.explorer.admissible(each):
+        if worth and known.solver_input.explorer.admissible(each):
             yield each

@@ -34,7 +34,7 @@ class Trial:
 
     ``why``: its reason, where it is inconclusive. ``exposed`` and ``passed_by``: treated devices in
     whose requests something fired, and in whose nothing did. ``least``: outcomes that a verdict
-    takes at least. ``taught``: its lesson.
+    takes at least. ``taught``: its result.
     """
 
     request_class: str
@@ -49,7 +49,7 @@ class Trial:
     taught: ExperimentResult
 
     @classmethod
-    def of(cls, experiment: Experiment, lesson: ExperimentResult) -> Trial:
+    def of(cls, experiment: Experiment, result: ExperimentResult) -> Trial:
         """Write down a decided experiment."""
         return cls(
             request_class=experiment.request_class,
@@ -61,17 +61,17 @@ class Trial:
             exposed=len(experiment.exposed),
             passed_by=len(experiment.passed_by),
             least=experiment.settings.min_samples,
-            taught=lesson,
+            taught=result,
         )
 
     @property
     def decided(self) -> bool:
-        """Whether it has a verdict that says something."""
+        """Return whether it has a verdict that says something."""
         return self.verdict in {"harmful", "tolerated"} and not self.taught.interference
 
     @property
     def why_open(self) -> str:
-        """Say why nothing is known of the hypothesis, where nothing is."""
+        """Return why nothing is known of the hypothesis, where nothing is."""
         if self.taught.interference:
             return INTERFERENCE
         if self.taught.killed:
@@ -118,14 +118,14 @@ class Trials:
         self._last[name][trial.hypothesis] = trial
         silent = trial.silent(knowledge.traffic.usually_called())
         if silent:
-            fired = (_points(lesson.fired) | lesson.fired for lesson in knowledge.lessons)
+            fired = (_points(result.fired) | result.fired for result in knowledge.results)
             self._silent[name] |= silent.difference(*fired)
 
-    def remember(self, name: str, lessons: Iterable[ExperimentResult]) -> None:
-        """Know what was decided in runs before this one."""
-        for lesson in lessons:
-            if lesson.succeeded is not None:
-                self._last[name][lesson.injected] = _decided(name, lesson)
+    def remember(self, name: str, results: Iterable[ExperimentResult]) -> None:
+        """Learn what earlier runs decided."""
+        for result in results:
+            if result.succeeded is not None:
+                self._last[name][result.injected] = _decided(name, result)
 
     def forget(self, name: str) -> None:
         """Forget a class: its lineage has changed, or it went."""
@@ -139,7 +139,7 @@ class Trials:
         if not silent:
             return
         whole = {each for each in silent if not _is_fault(each)}
-        kinds = knowledge.fold.kinds
+        kinds = knowledge.solver_input.kinds
         given_up = {each for point in whole for each in kinds.at(point)} | (silent - whole)
         knowledge.leave_out(given_up, silent=True)
         shared = knowledge.traffic.topology.shared()
@@ -147,7 +147,7 @@ class Trials:
         exploration.to_verify = [each for each in exploration.to_verify if not each & given_up]
 
     def begin_run(self) -> None:
-        """Let the next run try once more what this one tried in vain, or set aside.
+        """Let the next run try again what this one set aside or tried without a verdict.
 
         There may be more traffic by then, or ``fit`` where nothing could fire.
         """
@@ -156,24 +156,24 @@ class Trials:
         self._silent.clear()
 
 
-def _decided(name: str, lesson: ExperimentResult) -> Trial:
+def _decided(name: str, result: ExperimentResult) -> Trial:
     return Trial(
         request_class=name,
-        hypothesis=lesson.injected,
-        faults=tuple(sorted(lesson.fired)),
-        purpose=lesson.purpose,
-        verdict="tolerated" if lesson.succeeded else "harmful",
+        hypothesis=result.injected,
+        faults=tuple(sorted(result.fired)),
+        purpose=result.purpose,
+        verdict="tolerated" if result.succeeded else "harmful",
         why="",
         exposed=0,
         passed_by=0,
         least=0,
-        taught=lesson,
+        taught=result,
     )
 
 
 def _aside(fault: str) -> str:
-    """Say what is set aside with a fault that never fired: its point, for whatever else would fire
-    there either; but a kind may be one that just this library cannot have."""
+    """Return what to set aside with a fault that never fired: its point, or only the kind where
+    the library may lack just that."""
     kind, _, point = fault.partition("@")
     return point if kind in {*KINDS, gone(point)} else fault
 

@@ -118,7 +118,7 @@ class Unproven:
         return set().union(*fewer) - self._called[survived]
 
     def _no_way_but(self, points: frozenset[str]) -> set[str]:
-        """Work out what lies behind these, once."""
+        """Return what lies behind these points; computed once."""
         if points not in self._behind:
             self._behind[points] = self.topology.behind(points)
         return self._behind[points]

@@ -27,13 +27,13 @@ class CurrentState:
     breach: str | None = None
 
 
-def unwell(knowledge: Knowledge, present: CurrentState) -> str | None:
-    """Say why a class is not steady now; None where it is, or too little is known to tell.
+def unwell(knowledge: Knowledge, current_state: CurrentState) -> str | None:
+    """Return why a class is not in steady state now; None if it is, or too few requests tell.
 
     What was wrong within the minute and is over, by the newest outcomes, is over.
     """
     traffic = knowledge.traffic
-    steady = traffic.steady(present.at, RECENT)
+    steady = traffic.steady(current_state.at, RECENT)
     over = good_of_late(traffic, NEWEST)
     if steady.outcomes < STEADY_LEAST or steady.rate >= STEADY or over:
         return None
@@ -43,9 +43,10 @@ def unwell(knowledge: Knowledge, present: CurrentState) -> str | None:
     )
 
 
-def unheard(knowledge: Knowledge, present: CurrentState) -> str | None:
-    """Say that too few requests came of late to tell how a class is; None where enough did."""
-    steady = knowledge.traffic.steady(present.at, RECENT)
+def unheard(knowledge: Knowledge, current_state: CurrentState) -> str | None:
+    """Return a message that too few requests came of late to tell how a class is; None where
+    enough did."""
+    steady = knowledge.traffic.steady(current_state.at, RECENT)
     if steady.outcomes >= STEADY_LEAST:
         return None
     return (
@@ -54,8 +55,10 @@ def unheard(knowledge: Knowledge, present: CurrentState) -> str | None:
     )
 
 
-def doubts(knowledge: Knowledge, down: frozenset[str], present: CurrentState) -> Iterator[str]:
-    """Say what a class may not be able to count on, with these points down.
+def doubts(
+    knowledge: Knowledge, down: frozenset[str], current_state: CurrentState
+) -> Iterator[str]:
+    """Return which dependencies of a class may not be relied on while these points are down.
 
     All that answer late are taken to fail together; of those that nobody has heard of, any one:
     they are doubted for want of traffic, not for cause. What hurts with nothing else down is none
@@ -63,16 +66,16 @@ def doubts(knowledge: Knowledge, down: frozenset[str], present: CurrentState) ->
     """
     late = {
         point
-        for sign in present.signs.late
+        for sign in current_state.signs.late
         for point in points_named([sign.name], knowledge) - down
         if knowledge.judge({point}) != "failing"
     }
     if late and knowledge.judge(down | late) != "safe":
-        for sign in present.signs.late:
+        for sign in current_state.signs.late:
             if late & points_named([sign.name], knowledge):
                 yield f"{knowledge.name}: it may have to do without {sign.words}"
     for point in sorted(knowledge.points - down - late):
-        if _heard_of(point, knowledge, present) or knowledge.judge({point}) == "failing":
+        if _heard_of(point, knowledge, current_state) or knowledge.judge({point}) == "failing":
             continue
         if knowledge.judge(down | late | {point}) != "safe":
             yield (
@@ -81,6 +84,6 @@ def doubts(knowledge: Knowledge, down: frozenset[str], present: CurrentState) ->
             )
 
 
-def _heard_of(point: str, knowledge: Knowledge, present: CurrentState) -> bool:
+def _heard_of(point: str, knowledge: Knowledge, current_state: CurrentState) -> bool:
     system = knowledge.traffic.topology.callees.get(point) or Point.parse(point).peer
-    return not present.signs.answered.isdisjoint({point, system})
+    return not current_state.signs.answered.isdisjoint({point, system})

@@ -71,7 +71,7 @@ class Facts:
 def touches(
     windows: Iterable[Maintenance], experiment: Experiment, exploration: Exploration | None
 ) -> tuple[Touch, ...]:
-    """Return what these windows touch of an experiment.
+    """Return what these windows have in common with an experiment.
 
     Not only what it injects into: whatever its class relies on may be about to go away, and then
     one more failure could be one too many.

@@ -91,14 +91,14 @@ class Estimate:
 
     @property
     def decides(self) -> Decides:
-        """Say which verdicts it can reach, more often than not."""
+        """Return which verdicts it can reach, more often than not."""
         if not self._enough(self.harmful):
             return "nothing"
         return "both" if self._enough(self.tolerated) else "harm"
 
     @property
     def seconds(self) -> float:
-        """Say how long it takes until either verdict is reached, on average."""
+        """Return how long it takes until either verdict is reached, on average."""
         arriving = self.flow.per_second * self.treatment
         worst = most_treated(self.harmful, self.tolerated)
         return worst / arriving if arriving else math.inf
@@ -144,7 +144,7 @@ class Estimate:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """For whoever asks beforehand."""
+        """Return it as JSON, for the forecast."""
         return {
             "request_class": self.flow.request_class,
             "per_minute": 60 * self.flow.per_second,
@@ -216,7 +216,7 @@ def _needed(
 
 
 def estimate(settings: Settings, flow: Flow, level: float = 1.0) -> Estimate:
-    """Say what a class of this traffic can decide under these settings."""
+    """Return which verdicts a class of this traffic can reach under these settings."""
     return Estimate(
         flow=flow,
         expected=flow.per_second * settings.treatment * settings.window,
@@ -243,7 +243,8 @@ def _tolerated(settings: Settings, flow: Flow, level: float) -> Needed | None:
 def chosen(
     settings: Settings, given: Collection[str], flows: Sequence[Flow], level: float = 1.0
 ) -> Settings:
-    """Choose shares, window and unions for the settings' profile; what was ``given`` stays.
+    """Return the settings with shares, window and unions chosen for their profile; those
+    ``given`` stay.
 
     By the slowest class that can decide within what the profile allows: then those with more
     traffic can as well. Without such a class the profile goes to its limits.
@@ -278,7 +279,8 @@ def _shares(settings: Settings, treatment: float) -> Settings:
 
 
 def why_not(settings: Settings, estimates: Sequence[Estimate], level: float = 1.0) -> str | None:
-    """Say why no class can decide anything, with the figures and the ways out; None where one can.
+    """Return why no class can decide anything, with the figures and the ways out; None where one
+    can.
 
     Nothing is said of classes of which too little was seen.
     """

@@ -41,18 +41,18 @@ def gate(
     windows: Sequence[Maintenance],
     known: Iterable[Knowledge],
     spare: int = 1,
-    present: CurrentState | None = None,
+    current_state: CurrentState | None = None,
 ) -> Gate:
-    """Judge a step, given the maintenance windows that are open and what is known of each class.
+    """Judge a maintenance step, given open windows and what is known of each class.
 
-    ``spare``: how many failures must be survived on top of the step, 0 or 1. ``present``: how
+    ``spare``: how many failures must be survived on top of the step, 0 or 1. ``current_state``: how
     things are now; None where nobody looked, then all that is known of is taken to be there.
     Nothing is taken to be safe that is not proved: not a name that no class is known to call, and
     nothing while a window is open that does not say what is down.
     """
     every = list(known)
     concerned = [each for each in every if points_named(step, each)]
-    signs = tuple(_of_these(concerned, present))
+    signs = tuple(_of_these(concerned, current_state))
     failing = (sign.name for sign in signs if sign.state == "failing")
     named = (name for window in windows for name in window.down)
     down = tuple(dict.fromkeys([*step, *named, *failing]))
@@ -69,39 +69,41 @@ def gate(
         if not each.down
     ]
     unknown += [reason for each in answers for reason in _unproved(each, spare)]
-    if present is not None:
-        refused += _ill(concerned, present)
-        unknown += _unsure(concerned, down, present)
+    if current_state is not None:
+        refused += _ill(concerned, current_state)
+        unknown += _unsure(concerned, down, current_state)
     verdict: GateVerdict = "refused" if refused else "unknown" if unknown else "safe"
     return Gate(verdict, down, tuple(refused or unknown), tuple(answers), signs)
 
 
-def _of_these(concerned: Sequence[Knowledge], present: CurrentState | None) -> Iterator[Sign]:
-    """List the signs of what these classes call."""
-    signs = () if present is None else (*present.signs.failing, *present.signs.late)
+def _of_these(concerned: Sequence[Knowledge], current_state: CurrentState | None) -> Iterator[Sign]:
+    """Return the signs of points that these classes call."""
+    signs = (
+        () if current_state is None else (*current_state.signs.failing, *current_state.signs.late)
+    )
     for sign in signs:
         if any(points_named([sign.name], each) for each in concerned):
             yield sign
 
 
-def _ill(concerned: Sequence[Knowledge], present: CurrentState) -> Iterator[str]:
-    if present.breach is not None:
-        yield present.breach
+def _ill(concerned: Sequence[Knowledge], current_state: CurrentState) -> Iterator[str]:
+    if current_state.breach is not None:
+        yield current_state.breach
     for each in concerned:
-        reason = unwell(each, present)
+        reason = unwell(each, current_state)
         if reason is not None:
             yield reason
 
 
 def _unsure(
-    concerned: Sequence[Knowledge], down: Sequence[str], present: CurrentState
+    concerned: Sequence[Knowledge], down: Sequence[str], current_state: CurrentState
 ) -> Iterator[str]:
     for each in concerned:
-        silent = unheard(each, present)
+        silent = unheard(each, current_state)
         if silent is not None:
             yield silent
         else:
-            yield from doubts(each, points_named(down, each), present)
+            yield from doubts(each, points_named(down, each), current_state)
 
 
 def _against(answer: WhatIf, spare: int) -> list[str]:

@@ -46,7 +46,7 @@ class Guard:
     armed: bool = False
 
     def asked(self, moment: Moment) -> bool:
-        """Say whether it is asked at this moment: every guard is when something is armed."""
+        """Return whether it is asked at this moment: every guard is when something is armed."""
         return moment in {"arming", self.early} or (self.armed and moment == "armed")
 
 

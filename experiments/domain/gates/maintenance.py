@@ -38,7 +38,7 @@ class Maintenance:
                 raise InvalidMaintenance(f"a maintenance window needs its {name}, not {value!r}")
         if not self.opened_at < self.until < float("inf"):
             raise InvalidMaintenance(
-                f"a maintenance window ends after it opens: {self.until} is no end for one "
+                f"a maintenance window ends after it opens: {self.until} is not an end for one "
                 f"opened at {self.opened_at} (Unix seconds)"
             )
         if not all(pattern.strip() for pattern in self.down):
@@ -48,11 +48,11 @@ class Maintenance:
 
     @property
     def seconds(self) -> float:
-        """Say how long it was to stay open."""
+        """Return how long it was to stay open."""
         return self.until - self.opened_at
 
     def active(self, now: float) -> bool:
-        """Whether it is open."""
+        """Return whether it is open."""
         end = self.until if self.closed_at is None else min(self.until, self.closed_at)
         return self.opened_at <= now < end
 

@@ -36,7 +36,7 @@ class Step:
     """Class → whether it is touched, as of which change of its topology."""
 
     def pass_by(self, observation: Observation, known: KnownClass, now: float) -> None:
-        """Take in a request that nobody injected into, before its class does."""
+        """Take a request that was not injected into, before its class does."""
         if not self._touches(known):
             return
         watched = self.classes.get(known.name)
@@ -50,7 +50,7 @@ class Step:
         return [f"{name}: {each.hurt}" for name, each in self.classes.items() if each.hurt]
 
     def beside(self, sign: Sign) -> bool:
-        """Say whether a sign is of something else than what the window names."""
+        """Return whether a sign is of something else than what the window names."""
         callees = dict.fromkeys(sign.points, sign.name)
         return self.window.touches(sign.points, callees) is None
 
@@ -67,5 +67,5 @@ class Step:
         expected = max(FEWEST, rate * (self.window.until - now))
         systems = frozenset(self.window.down or (known.name,))
         watched = Bystanders(systems, WORSE, enough=math.log(expected / CHANCE))
-        watched.note(known.name, known.traffic.spells.worst(now))
+        watched.note(known.name, known.traffic.baseline.worst(now))
         return watched

@@ -70,29 +70,30 @@ def contradiction(
     delays: bool,
     kinds: Collection[FaultKind] = (),
 ) -> str | None:
-    """Say which of the settings cannot go with the service's times, and what would do.
+    """Return why the settings do not fit the service's times, with values that would; None if
+    they fit.
 
     ``kinds``: what the campaign may try; a length that is drawn is never longer than a delay.
     """
     if longest(kinds) > settings.delay:
         return (
-            f"a length of {longest(kinds):g} s is asked for, and no call is held up for more than "
-            f"{settings.delay:g} s (delay): all above it would be as that. Ask for shorter "
-            f"ones, or take a delay of at least {longest(kinds):g} s"
+            f"kinds ask for delays of up to {longest(kinds):g} s, and delay is "
+            f"{settings.delay:g} s, the longest that a call is held up: ask for "
+            f"shorter ones, or set delay to at least {longest(kinds):g} s"
         )
     holds = waits.holds(settings)
     if delays and settings.delay > holds:
         return (
-            f"a delay of {settings.delay:g} s outlives its failure context, which is sure to hold "
-            f"for {holds:.1f} s under a lease of {waits.lease:g} s: whatever is called "
-            f"after it would be let alone. Take a delay of at most {holds:.1f} s, a patience of "
-            f"{math.ceil(settings.delay)} s, or a lease (LDFI_LEASE) of "
-            f"{math.ceil(waits.lease_for(settings.delay))} s"
+            f"delays of {settings.delay:g} s need a longer lease: under a lease of "
+            f"{waits.lease:g} s a failure context holds for {holds:.1f} s, and calls after "
+            f"the delay would not be injected. Set "
+            f"LDFI_LEASE={math.ceil(waits.lease_for(settings.delay))}, a patience of "
+            f"{math.ceil(settings.delay)} s, or a delay of at most {holds:.1f} s"
         )
     if settings.settle < waits.quiet:
         return (
-            f"settle is {settings.settle:g} s, and a trace counts as whole only when no span has "
-            f"come for {waits.quiet:g} s (LDFI_QUIET): every late device would count as one that "
-            f"never reported. Take a settle of at least {waits.quiet:g} s"
+            f"settle must be at least {waits.quiet:g} s, got {settings.settle:g} s: a trace is "
+            f"whole when no span has come for {waits.quiet:g} s (LDFI_QUIET), so late devices "
+            "would count as not reported"
         )
     return None

@@ -42,7 +42,7 @@ class WhatIf:
 
 
 def what_if(knowledge: Knowledge, patterns: Iterable[str]) -> WhatIf | None:
-    """Say what a class has to fear when everything that the patterns name is down.
+    """Return what a class has to expect while everything that matches the patterns is down.
 
     Patterns name points, or the services and systems that points reach, with ``*``. None when the
     class never calls any of it.

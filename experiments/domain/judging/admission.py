@@ -33,7 +33,7 @@ class Stages:
     """Treated devices that have had time enough to report, and did not."""
 
     def over(self, now: float, outstanding: int, patience: float) -> bool:
-        """Say whether it is known how those let in have fared, as far as it will be.
+        """Return whether it is known how those let in have fared, as far as it will be.
 
         ``outstanding``: those that have not reported. Who has not ``patience`` seconds after the
         last was let in is not waited for, neither now nor when the next have been let in.
@@ -47,13 +47,13 @@ class Stages:
 
 
 def first(faults: int, max_size: int) -> int:
-    """How many are let in at first, given how many faults there are and how many a finding may
-    have."""
+    """Return how many are let in at first, given how many faults there are and how many a finding
+    may have."""
     return FIRST_OF_UNION if faults > max_size else FIRST
 
 
 def following(admitted: int, counted: int, failed: int) -> int:
-    """How many may be treated in all, once it is known how the ``admitted`` have fared.
+    """Return how many may be treated in all, once it is known how the ``admitted`` have fared.
 
     ``counted``: in whose requests a fault fired; ``failed`` of them were hurt. Where a fault fires
     in few requests only, nothing is known yet, and twice as many are let in. Where it fires in some

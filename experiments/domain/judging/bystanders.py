@@ -54,13 +54,14 @@ LONGEST: Final = 600.0
 
 
 def systems_of(points: Iterable[str], callees: Mapping[str, str]) -> frozenset[str]:
-    """Name what these points reach: services and systems; a point itself where nobody knows."""
+    """Return the services and systems that these points reach; the point itself where unknown."""
     return frozenset(callees.get(point) or Point.parse(point).peer or point for point in points)
 
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """The worst spell of a class before, and what each outcome says if δ is added to it."""
+    """The worst stretch of a class before the experiment, and the evidence of each outcome
+    against a rise by δ."""
 
     worst: Spell
     usual: float
@@ -77,8 +78,9 @@ class _Before:
 
 @dataclass(slots=True)
 class Bystanders:
-    """Of one experiment. ``systems``: what its points reach. ``delta``: see ``Thresholds``.
-    ``enough``: evidence at which they count as hurt. ``way``: what is called on the way there."""
+    """Tests whether bystanders of one experiment are hurt. ``systems``: what its points reach.
+    ``delta``: see ``Thresholds``. ``enough``: evidence at which they count as hurt. ``way``:
+    what is called on the way there."""
 
     systems: frozenset[str] = frozenset()
     delta: float = 0.25
@@ -99,11 +101,11 @@ class Bystanders:
 
     @property
     def shared(self) -> frozenset[str]:
-        """All that others may share with it."""
+        """Return all systems that others may share with it."""
         return self.systems | self.way
 
     def knows(self, request_class: str) -> bool:
-        """Whether it is known how this class fared before."""
+        """Return whether it is known how this class fared before."""
         return request_class in self._before
 
     def note(self, request_class: str, worst: Spell) -> None:
@@ -111,8 +113,8 @@ class Bystanders:
         self._before[request_class] = _Before.of(worst, self.delta)
 
     def add(self, request_class: str, device: str, *, success: bool, reached: bool) -> None:
-        """Take in one outcome of a class that is known. ``reached``: whether it came as far as
-        what they share."""
+        """Add one outcome of a class that is known. ``reached``: whether the request reached a
+        shared system."""
         self.newest.append(success)
         if self.hurt is not None or (not success and device in self.harmed):
             if not success:
@@ -140,18 +142,18 @@ class Bystanders:
         self.hurt = self.hurt or self.work.words()
 
     def spread(self) -> Spread:
-        """Say how they were hurt; empty where they were not, or it is not known to be so."""
+        """Return how they were hurt; empty where they were not, or it is not known to be so."""
         if self.hurt is None:
             return ""
         return "turned away" if 2 * self.arrived < self.failures else "in vain"
 
     def recovered(self) -> bool:
-        """Whether the newest of them fail no more than before."""
+        """Return whether the newest of them fail no more than before."""
         failed, usual = self.newest.count(False), self._usual()
         return len(self.newest) == NEWEST and failed <= max(1, usual * NEWEST)
 
     def felt(self, since_end: float) -> bool:
-        """Whether they may still suffer from it, so many seconds after it ended."""
+        """Return whether bystanders may still feel it so many seconds after its end."""
         return self.hurt is not None and since_end < LONGEST and not self.recovered()
 
     def _usual(self) -> float:

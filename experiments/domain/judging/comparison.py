@@ -135,7 +135,7 @@ def _plain(value: Any) -> Any:
 
 
 def differ(some: int, total: int, others: int, of: int, level: float) -> bool:
-    """Say whether ``some`` of ``total`` is another share than ``others`` of ``of``.
+    """Return whether ``some`` of ``total`` is another share than ``others`` of ``of``.
 
     Fisher's exact test, two-sided: as unlikely, or less so, are tables whose probability, both
     margins given, is at most that of this one (Fisher, "The logic of inductive inference", 1935).
@@ -146,14 +146,14 @@ def differ(some: int, total: int, others: int, of: int, level: float) -> bool:
 
 
 def more(some: int, total: int, others: int, of: int, level: float) -> bool:
-    """Say whether ``some`` of ``total`` is a larger share: the same test, one-sided."""
+    """Return whether ``some`` of ``total`` is a larger share: the same test, one-sided."""
     ways = _ways(some + others, total, of)
     as_many = sum(each for k, each in ways.items() if k >= some)
     return as_many / sum(ways.values()) < level
 
 
 def _ways(drawn: int, total: int, of: int) -> dict[int, int]:
-    """Count the ways to draw so many from both, by how many are from the first."""
+    """Return, for each count from the first group, the number of ways to draw so many from both."""
     return {
         k: math.comb(total, k) * math.comb(of, drawn - k)
         for k in range(max(0, drawn - of), min(total, drawn) + 1)
@@ -161,8 +161,8 @@ def _ways(drawn: int, total: int, of: int) -> dict[int, int]:
 
 
 def exceeds(some: int, total: int, limit: float, level: float = 0.01) -> bool:
-    """Say whether ``some`` of ``total`` are so many that a share of ``limit`` would hardly give
-    them: the exact binomial test, one-sided."""
+    """Return whether ``some`` of ``total`` is significantly above a share of ``limit`` (exact
+    binomial test, one-sided)."""
     return some > limit * total and level > sum(
         math.exp(_log_comb(total, k) + k * math.log(limit) + (total - k) * math.log1p(-limit))
         for k in range(some, total + 1)

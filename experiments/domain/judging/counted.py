@@ -90,7 +90,7 @@ class CountedTests:
             self.look(Counts(not treated, failed and not treated, treated, failed and treated))
 
     def look(self, more: Counts) -> None:
-        """Take what was counted since the last look. Ignored once it is harmful.
+        """Add what was counted since the last look; ignored once it is harmful.
 
         Until both arms have requests there is nothing to compare: those of one arm alone wait.
         """
@@ -135,7 +135,7 @@ def _log_likelihood(block: Counts, p0: float, p1: float) -> float:
 
 
 def _log_mean(terms: list[tuple[float, float]]) -> float:
-    """Give the logarithm of the weighted mean of what these are the logarithms of."""
+    """Return the logarithm of a weighted mean, given logarithms."""
     best = max(log for _, log in terms)
     return best + math.log(
         sum(weight * math.exp(log - best) for weight, log in terms) / sum(w for w, _ in terms)

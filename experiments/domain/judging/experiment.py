@@ -46,8 +46,8 @@ from ldfi.experiments.domain.judging.judgement import JudgingContext, judge
 from ldfi.experiments.domain.judging.killed import KILLED, Instances, in_words
 from ldfi.experiments.domain.judging.missing_reports import (
     RollCall,
+    missing_reports,
     reports,
-    silence,
     too_many,
     unwell,
 )
@@ -109,11 +109,11 @@ class ArmCount:
 
     @property
     def total(self) -> int:
-        """How many counted."""
+        """Return how many counted."""
         return len(self.devices) + self.elsewhere
 
     def sample(self) -> ArmSample:
-        """Give the same for a comparison."""
+        """Return the same for a comparison."""
         return ArmSample(self.total, self.failures, tuple(self.durations))
 
 
@@ -223,17 +223,17 @@ class Experiment:
 
     @property
     def tests(self) -> Tests:
-        """The tests of first requests, fed with what has been counted so far."""
+        """Return the tests of first requests, fed with all outcomes counted so far."""
         return self.order.tests
 
     @property
     def active(self) -> bool:
-        """Whether it may still be injected somewhere."""
+        """Return whether it may still be injected somewhere."""
         return self.state in ACTIVE
 
     @property
     def over(self) -> bool:
-        """Whether it is decided or aborted."""
+        """Return whether it is decided or aborted."""
         return self.state in {"decided", "aborted"}
 
     def wait(self, reason: str) -> None:
@@ -306,7 +306,7 @@ class Experiment:
             )
 
     def _learn(self, observation: Observation, treated: bool, torn: bool) -> None:
-        """Take a request in which a fault fired, or would have, for what it teaches."""
+        """Take the evidence of a request in which a fault fired, or would have."""
         success = observation.outcome.success
         if treated:
             self.unproved.look(observation, self.holds, followed=self.stay > 0)
@@ -332,7 +332,7 @@ class Experiment:
             self.hurt.add(device)
 
     def _forget(self, trace_id: str) -> None:
-        """Have a request teach nothing, since a worse outcome of it comes now."""
+        """Drop the evidence of a request whose worse outcome comes now."""
         self.good = [each for each in self.good if each.lineage.trace_id != trace_id]
         self.bad = [each for each in self.bad if each.lineage.trace_id != trace_id]
         self._torn = [each for each in self._torn if each.lineage.trace_id != trace_id]
@@ -347,7 +347,7 @@ class Experiment:
         self.instances.settle(trace_id, died)
 
     def count(self, totals: Counts) -> None:
-        """Take in what somebody else has counted so far in both arms (``settings.promql``).
+        """Take counts of both arms that were made elsewhere (``settings.promql``).
 
         A counter that falls was reset; what it says now cannot be compared and is left out.
         """
@@ -364,12 +364,12 @@ class Experiment:
         return max(0, self.used - len((self.exposed | self.passed_by) - self.order.owed))
 
     def awaited(self) -> int | None:
-        """Control devices that have not reported yet; None where nobody knows."""
+        """Return how many control devices have not reported yet; None if unknown."""
         heard = len(self.arms["control"].devices | self.spared)
         return None if self.enrolled is None else max(0, self.enrolled - heard)
 
     def admission(self, now: float, *, traces: float = 0.0) -> int:
-        """How many devices may be treated in all, given how those so far have fared.
+        """Return how many devices may be treated in all, given how those so far have fared.
 
         Who has not reported ``settle`` seconds after the last was let in, or ``traces`` if that is
         longer, is not waited for.
@@ -390,7 +390,8 @@ class Experiment:
         return min(stages.allowed, settings.members)
 
     def review(self, now: float, *, exhausted: bool = False) -> bool:
-        """Whether it has to be disarmed now: True once, when it goes from observing to settling.
+        """Return whether it has to be disarmed now: True once, when it goes from observing to
+        settling.
 
         ``exhausted``: every device that it may treat has been treated.
         """
@@ -427,12 +428,12 @@ class Experiment:
         return False
 
     def stop(self, reason: str, now: float) -> bool:
-        """Have it disarmed and give the verdict of what was seen, as soon as that is settled."""
+        """Disarm it; the verdict on what was seen follows as soon as it is settled."""
         self.state, self.reason, self.disarmed_at = "settling", reason, now
         return True
 
     def fail(self, reason: str, now: float) -> None:
-        """Take the verdict away: nothing can be made of what was seen."""
+        """Withdraw the verdict: what was seen cannot be judged."""
         self.state, self.verdict, self.reason, self.ended_at = "aborted", None, reason, now
 
     def settle(self, now: float, *, disarmed: bool, traces: float = 0.0) -> bool:
@@ -467,8 +468,8 @@ class Experiment:
         return True
 
     def _has_evidence(self, now: float) -> bool:
-        """Whether it is enough to stop. Where more of the treated are silent *tolerated* takes more
-        devices."""
+        """Return whether it is enough to stop. Where more of the treated are silent *tolerated*
+        takes more devices."""
         if self.settings.promql is not None:  # who counts elsewhere waits for nobody
             return self.order.enough(now, self.stays.verdict(), everybody=True, patience=0.0)
         if self._roll.doubts and self.used < self._stages.allowed:
@@ -476,8 +477,8 @@ class Experiment:
         heard = len(self.arms["control"].devices | self.spared)
         everybody = not self.outstanding() and heard >= self.controls > 0 and self.order.patient
         everybody, patience = everybody and not self.stay, self.stay + self.settings.settle
-        so_far = self.stays.verdict()
-        enough = self.order.enough(now, so_far, everybody=everybody, patience=patience)
+        stays_verdict = self.stays.verdict()
+        enough = self.order.enough(now, stays_verdict, everybody=everybody, patience=patience)
         self._roll.call(now, self.used, self.controls, calm=self.order.calm)
         last = not self.order.calm or self.used >= self.settings.members
         if not enough or last:
@@ -511,7 +512,7 @@ class Experiment:
 
     @property
     def points(self) -> frozenset[str]:
-        """Where it injects."""
+        """Return where it injects."""
         return frozenset(fault.point for fault in self.faults)
 
     @property
@@ -535,7 +536,7 @@ def killed_by(experiment: Experiment) -> frozenset[str]:
 
 
 def _later(experiment: Experiment) -> str:
-    """Say that devices failed later than with their first requests."""
+    """Return a message that devices failed later than with their first requests."""
     control, treated = experiment.arms["control"], experiment.arms["treatment"]
     return (
         f"with their first requests or within {experiment.stay:.0f} s after them "
@@ -545,7 +546,7 @@ def _later(experiment: Experiment) -> str:
 
 
 def _verdict(experiment: Experiment) -> Verdict:
-    """Give the verdict: see *the order*, above."""
+    """Return the verdict: see *the order*, above."""
     told, counted = experiment.stays.final(), experiment.settings.promql is not None
     unproved = experiment.unproved.words(experiment.stays, experiment.holds, counted=counted)
     if told == "harmful" and experiment.tests.final() != told:
@@ -554,7 +555,7 @@ def _verdict(experiment: Experiment) -> Verdict:
     experiment.rare = _seldom(experiment)
     silent, known = None, experiment.enrolled is not None
     if experiment.heard is not None:
-        silent = silence(experiment.heard, experiment.settings, told, known=known)
+        silent = missing_reports(experiment.heard, experiment.settings, told, known=known)
     experiment.bad = experiment.bad or experiment._torn  # what failed may be in none of the others
     context = JudgingContext(
         fired=bool(experiment.arms["treatment"].total and experiment.exposed),
@@ -577,19 +578,19 @@ def _seldom(experiment: Experiment) -> list[bool] | None:
 
 
 def _reports(experiment: Experiment) -> BothReports:
-    """Count who was heard of, by what the edges say to have let in."""
+    """Return how many devices reported, of those that edges enrolled."""
     control = experiment.enrolled if experiment.state == "settling" else experiment.controls
     return reports(experiment.reach, experiment.stays.own, experiment.used, control)
 
 
 def _certain(experiment: Experiment) -> bool:
-    """Whether what devices do from here on changes nothing."""
+    """Return whether further reports can no longer change the verdict."""
     decided = experiment._aborting or experiment.lead or experiment.instances.killed()
     return not experiment.stay or bool(decided) or experiment.order.verdict() == "harmful"
 
 
 def _missed(experiment: Experiment) -> str:
-    """Say what an inconclusive one could not see, as far as its reason does not."""
+    """Return what an inconclusive experiment could not see, beyond its reason."""
     missed = ""
     exposed = len(experiment.exposed)
     past = len(experiment.passed_by - experiment.exposed)

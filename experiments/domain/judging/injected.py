@@ -40,16 +40,17 @@ class Injected:
 
     @property
     def running(self) -> bool:
-        """Whether it may still be injected somewhere."""
+        """Return whether it may still be injected somewhere."""
         return self.state in ACTIVE
 
     @property
     def harmful(self) -> bool:
-        """Whether anybody is known to have been hurt under it, by its verdict or by chance."""
+        """Return whether anybody is known to have been hurt under it, by its verdict or by
+        chance."""
         return self.hurt > 0 or self.verdict == "harmful"
 
     def within(self, since: float, until: float) -> bool:
-        """Say whether it may have been injected at some time of this window."""
+        """Return whether it may have been injected at some time of this window."""
         return self.since <= until and (self.until is None or self.until >= since)
 
 
@@ -135,5 +136,5 @@ class Bunch:
 
     @property
     def alone(self) -> bool:
-        """Whether it is one experiment."""
+        """Return whether it is one experiment."""
         return self.exposure.experiments == 1

@@ -56,12 +56,12 @@ class Instances:
             self._awaited.setdefault(trace_id, now)
 
     def settle(self, trace_id: str, deaths: Iterable[Death]) -> None:
-        """Take in what the whole of a trace tells, or what is there of it when it is given up."""
+        """Take the marks and deaths of a trace that is whole, or given up."""
         self._awaited.pop(trace_id, None)
         self._told[trace_id] = tuple(deaths)
 
     def awaited(self, now: float) -> bool:
-        """Say whether the trace of a mark is still to come."""
+        """Return whether the trace of a mark is still to come."""
         return any(now - since < AWAITED_SECONDS for since in self._awaited.values())
 
     def killed(self) -> dict[str, frozenset[str]]:

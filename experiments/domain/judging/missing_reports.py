@@ -42,7 +42,8 @@ _BETS: Final = tuple(math.sin(math.pi * step / 40) ** 2 for step in range(1, 20)
 def reports(
     reach: Reachability, order: Ordered, treated: int, control: int | None, until: float = math.inf
 ) -> BothReports:
-    """Count who was heard of, by what the edges say to have let in (``control`` None: unknown).
+    """Return how many devices of each arm reported, of those that edges enrolled (``control``
+    None: unknown).
 
     ``until``: of those whose first request had begun by then (Unix seconds).
     """
@@ -83,7 +84,7 @@ def weigh(control: float, unwell: float, treated: float, hurt: float, delta: flo
 
 
 def shown(both: BothReports, settings: Settings) -> bool:
-    """Say whether heard and well is shown to be no rarer by a share of δ."""
+    """Return whether heard and well is shown to be no rarer by a share of δ."""
     return evidence(both, settings.delta) >= -math.log(settings.alpha_tolerated)
 
 
@@ -110,8 +111,9 @@ def takes(share: float, delta: float, alpha: float, ratio: float) -> float:
 
 
 def too_many(share: float, settings: Settings) -> str | None:
-    """Say that control's silence alone makes *tolerated* impossible with the devices that may be
-    treated; None where it does not. ``share``: of control that is not heard and well."""
+    """Return a message that control's silence alone makes *tolerated* impossible with the
+    devices that may be treated; None where it does not. ``share``: of control that is not heard
+    and well."""
     ratio = settings.control / settings.treatment
     wanted = takes(round(share, 2), settings.delta, settings.alpha_tolerated, ratio)
     if wanted <= settings.members:
@@ -130,10 +132,10 @@ def unwell(both: BothReports) -> float:
     return bad / exposed if exposed else 0.0
 
 
-def silence(
+def missing_reports(
     both: BothReports, settings: Settings, verdict: Verdict, *, known: bool = True
 ) -> str | None:
-    """Say why too many were silent for a verdict; None where they were not. An inconclusive one
+    """Return why too many were silent for a verdict; None where they were not. An inconclusive one
     says it where more of the treated were. ``known``: whether it is how many are in control."""
     control, treated = both.control, both.treatment
     said = f"{treated.silent} of {treated.enrolled} treated devices never reported"
@@ -171,7 +173,7 @@ class RollCall:
             self._at, self._treated, self._control = now, treated, control
 
     def doubtful(self, reach: Reachability, order: Ordered, settings: Settings) -> bool:
-        """Say whether too few of these are heard of and well for *tolerated*."""
+        """Return whether too few of these are heard of and well for *tolerated*."""
         found = reports(reach, order, self._treated, self._control, self._at or 0.0)
         self._at = None
         return not shown(found, settings)

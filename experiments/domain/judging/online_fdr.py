@@ -39,7 +39,7 @@ ZETA = 10.5845
 
 
 def gamma(t: int) -> float:
-    """Give the share of α of the t-th experiment, t = 1, 2, …; all together at most one.
+    """Return the share of α of the t-th experiment, t = 1, 2, …; all together at most one.
 
     t^-1.1 / ζ(1.1). With a steady share of discoveries the level goes as t·γ_t, so γ shall fall as
     slowly as a finite sum allows. Of all t^-s this one has the largest γ after e^10 = 22,026
@@ -63,7 +63,7 @@ class OnlineFdr:
             raise ValueError(f"{self.discoveries} discoveries in {self.tested} experiments")
 
     def next_level(self, alpha: float = 0.05) -> float:
-        """Give the level of the experiment that starts now. Each call uses one up, for good.
+        """Return the level of the experiment that starts now. Each call uses one up, for good.
 
         Raises ValueError for an α that is no share.
         """

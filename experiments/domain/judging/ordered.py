@@ -75,8 +75,8 @@ class Ordered:
         return self._owed.keys()
 
     def release(self, now: float) -> list[tuple[str, bool]]:
-        """Count what was put off for so long that nothing that began earlier is to come. Returns
-        which devices these are, and whether they are treated."""
+        """Count the outcomes that nothing earlier can precede any more. Returns the devices, and
+        whether they are treated."""
         released = []
         for device, (counted, known) in list(self._owed.items()):
             since = now if known is None else known
@@ -98,7 +98,7 @@ class Ordered:
         return True
 
     def of(self, device: str) -> Counted | None:
-        """Return what a device counts with; None where it does not count yet."""
+        """Return the outcome that a device counts with; None if it does not count yet."""
         return self._of.get(device)
 
     def fail(self, device: str) -> None:
@@ -131,8 +131,8 @@ class Ordered:
 
     @property
     def patient(self) -> bool:
-        """Whether devices wait for an answer before they ask again. Where more than a few do not,
-        the first request of one that has reported may be under way."""
+        """Return whether devices wait for an answer before they ask again. Where more than a few do
+        not, the first request of one that has reported may be under way."""
         return len(self._hasty) <= FEW * len(self._of)
 
     def fared(self, devices: Collection[str]) -> tuple[int, int]:
@@ -141,12 +141,12 @@ class Ordered:
         return len(found), sum(not failed for _, _, _, failed in found)
 
     def among(self, devices: Collection[str]) -> list[bool]:
-        """Say of each that was counted, in order, whether it is of one of these devices."""
+        """Return for each that was counted, in order, whether it is of one of these devices."""
         theirs = {self._of[each] for each in devices if each in self._of}
         return [each in theirs for each in self._counted]
 
     def final_of(self, chosen: Iterable[bool]) -> Verdict:
-        """Give the last verdict by these of the counted alone."""
+        """Return the last verdict by these of the counted alone."""
         tests = self.fresh.copy()
         for counted, chose in zip(self._counted, chosen, strict=True):
             if chose:
@@ -158,7 +158,7 @@ class Ordered:
         return [trace_id for _, trace_id, _, _ in self._counted]
 
     def final(self, failing: Collection[str]) -> Verdict:
-        """Give the last verdict as it were had the requests of these traces failed."""
+        """Return the last verdict as it were had the requests of these traces failed."""
         tests = self.fresh.copy()
         for start, trace_id, treated, failed in self._counted:
             self._feed(tests, (start, trace_id, treated, failed or trace_id in failing))
@@ -169,18 +169,20 @@ class Ordered:
         tests.add(treated=treated, failed=failed, proved=trace_id not in self.unproved)
 
     def verdict(self) -> Verdict | None:
-        """Give the verdict of all that was counted."""
+        """Return the verdict of all that was counted."""
         return self.tests.verdict()
 
     @property
     def calm(self) -> bool:
-        """Whether it looks tolerated, and is only waited for those that have not reported."""
+        """Return whether it looks tolerated, and is only waited for those that have not
+        reported."""
         return self._tolerated_since is not None
 
     def enough(
         self, now: float, verdict: Verdict | None, *, everybody: bool, patience: float
     ) -> bool:
-        """Say whether there is evidence enough to stop. ``verdict``: of all that is known so far.
+        """Return whether there is evidence enough to stop. ``verdict``: of all that is known so
+        far.
 
         So much harm, among those who have reported, is. *Tolerated* has to last until everybody has
         reported who had begun when it was said first, or has had ``patience`` seconds to.
@@ -192,11 +194,11 @@ class Ordered:
         return everybody or now >= self._tolerated_since + patience
 
     def doubt(self) -> None:
-        """Have *tolerated* last anew, from when it is said next."""
+        """Restart the time for which *tolerated* has to last."""
         self._tolerated_since = None
 
     def _go_back(self, place: int) -> None:
-        """Have the tests know no more than what was counted before ``place``."""
+        """Reset the tests to what was counted before ``place``."""
         if place >= self._fed:
             return
         while self._kept and self._kept[-1][0] > place:

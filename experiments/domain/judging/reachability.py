@@ -34,7 +34,7 @@ class Share(NamedTuple):
         return f"{self.reached} of {self.total}"
 
     def fewer_than(self, other: Share) -> bool:
-        """Whether this is clearly a smaller share than the other."""
+        """Return whether this is clearly a smaller share than the other."""
         return self.reached * other.total < other.reached * self.total and differ(
             self.reached, self.total, other.reached, other.total, LEVEL
         )
@@ -94,7 +94,7 @@ class Reachability:
         return sum(max(0, each - 1) for each in found)
 
     def parts(self, arm: Arm) -> tuple[Share, Share]:
-        """Say how many requests reached the point in the first part, and in the later one."""
+        """Return how many requests reached the point in the first part, and in the later one."""
         first, last = self._first[arm].values(), self._last[arm].values()
         requests = sorted({*first, *last})
         if not requests:

@@ -20,8 +20,9 @@ from ldfi.experiments.domain.traffic.frequency import Frequency
 def places(
     frequency: Frequency, asked: Mapping[str, int], order: Ordered, delta: float
 ) -> list[bool] | None:
-    """Say of each that counted, in order, whether it is of a device that asks seldom; None where
-    these are too few to matter. ``asked``: device → how many requests were known of before."""
+    """Return for each that counted, in order, whether it is of a device that asks seldom; None
+    where these are too few to matter. ``asked``: device → how many requests were known of
+    before."""
     most, share = frequency.seldom()
     if share < delta:
         return None
@@ -29,7 +30,8 @@ def places(
 
 
 def unshown(stays: Stays, seldom: Sequence[bool] | None) -> str | None:
-    """Say that too little is known of those that ask seldom; None where it is tolerated by them."""
+    """Return a message that too little is known of those that ask seldom; None where it is
+    tolerated by them."""
     if seldom is None or stays.final_of(seldom) == "tolerated":
         return None
     return (

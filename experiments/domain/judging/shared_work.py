@@ -63,7 +63,7 @@ class SharedWork:
         return {"met": len(self.met), "hurt": len(self.hurt), "most": self.most}
 
     def words(self) -> str | None:
-        """Say that others failed with it; None where none did."""
+        """Return a message that others failed with it; None where none did."""
         if not self.hurt:
             return None
         return (

@@ -5,7 +5,7 @@ time later. Both are e-values, the second whatever happened in the first, so the
 well; it has to reach 1/level, where the level is that of e-LOND at the first slot (Vovk and Wang,
 "E-values: Calibration, combination and applications", Annals of Statistics 2021, on products of
 sequential e-values). So few failures are enough in either, and no single incident makes a finding.
-A set too large to be a finding convicts nobody: it needs no more than a slot does.
+A set too large to be a finding confirms nobody: it needs no more than a slot does.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class Opening:
 
 
 def slot_of(purpose: str, settings: Settings) -> ProofSlot:
-    """Say which slot an experiment for this purpose is, or that it has to prove all alone."""
+    """Return which slot an experiment for this purpose is, or that it has to prove all alone."""
     if not settings.confirm or purpose == "verify" or settings.promql is not None:
         return "alone"
     return "second" if purpose == "confirm" else "first"
 
 
 def risked(purpose: str, settings: Settings, level: float | None, opening: Opening | None) -> float:
-    """How seldom an experiment for this purpose may be called harmful by chance. ``level``: of
-    e-LOND, if it has one."""
+    """Return how seldom an experiment for this purpose may be called harmful by chance. ``level``:
+    of e-LOND, if it has one."""
     slot = slot_of(purpose, settings)
     alone = min(1.0 if level is None else level, settings.alpha_harmful)
     if slot == "alone":
@@ -47,7 +47,7 @@ def risked(purpose: str, settings: Settings, level: float | None, opening: Openi
 
 
 def alpha(alone: float, *, confirms: bool, opening: Opening | None) -> float:
-    """How seldom an experiment of a possible finding may be called harmful by chance.
+    """Return how seldom an experiment of a possible finding may be called harmful by chance.
 
     ``alone``: its level if it were to prove everything by itself. ``confirms``: whether it is the
     second slot; ``opening`` is what is known of the first.

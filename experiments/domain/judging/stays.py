@@ -66,35 +66,35 @@ class Stays:
         self.own.unproved.add(trace_id)
 
     def lost(self, device: str) -> bool:
-        """Say whether a later request of a device that counts has failed within its stay."""
+        """Return whether a later request of a device that counts has failed within its stay."""
         counted, ends = self.own.of(device), self.seconds * 1e9
         return counted is not None and any(
             0 < start - counted[0] <= ends for start in self._failed.get(device, ())
         )
 
     def failed_later(self) -> frozenset[str]:
-        """List the traces that devices count with of which a later request has failed."""
+        """Return the traces counted for devices of which a later request has failed."""
         lost = (self.own.of(device) for device in self._failed if self.lost(device))
         return frozenset(counted[1] for counted in lost if counted is not None)
 
     def follows(self, device: str) -> bool:
-        """Say whether a device was treated and takes part: its requests are no bystander's."""
+        """Return whether a device was treated and takes part: its requests are no bystander's."""
         counted = self.own.of(device)
         return self.seconds > 0 and counted is not None and counted[2]
 
     def verdict(self) -> Verdict | None:
-        """Give the verdict of what is known so far, if there is one."""
+        """Return the verdict so far, if there is one."""
         first = self.first.verdict()
         return _both(first, self.own.verdict()) if self.seconds else first
 
     def final(self, failing: Collection[str] = ()) -> Verdict:
-        """Give the last verdict. ``failing``: traces, as it were had these requests failed."""
+        """Return the last verdict. ``failing``: traces, as it were had these requests failed."""
         tests = (self.first, self.own) if self.seconds else (self.first,)
         said = [each.final(failing) if failing else each.tests.final() for each in tests]
         return _both(said[0], said[-1]) or "inconclusive"
 
     def final_of(self, chosen: Sequence[bool]) -> Verdict:
-        """Give the last verdict by these of the counted alone."""
+        """Return the last verdict by these of the counted alone."""
         first = self.first.final_of(chosen)
         return (
             _both(first, self.own.final_of(chosen)) if self.seconds else first
@@ -102,7 +102,8 @@ class Stays:
 
     @property
     def calm(self) -> bool:
-        """Whether treated devices fail no more often than those of control, by either test."""
+        """Return whether treated devices fail no more often than those of control, by either
+        test."""
         return self.first.tests.log_worse <= 0 and self.own.tests.log_worse <= 0
 
     @property

@@ -53,8 +53,8 @@ class Unproved:
         self.answered.discard(trace_id)
 
     def words(self, stays: Stays, holds: float, *, counted: bool) -> Words:
-        """Say of either why there are too many of them. ``counted``: somebody else has counted the
-        outcomes, so nobody knows what they would be."""
+        """Return why there are too many of either. ``counted``: outcomes were counted elsewhere
+        and are not known one by one."""
         hasty, late = self.outlasted, self.answered
         longest = max(hasty.values(), default=0.0)
         return {

@@ -80,7 +80,7 @@ class Counts:
                 raise ValueError(f"{failed} of {total} requests failed: that cannot be")
 
     def since(self, before: Counts) -> Counts | None:
-        """Return what was counted since ``before``; None where a counter has fallen.
+        """Return what was counted since ``before``; None if a counter has fallen.
 
         A failure may be counted a moment later than its request, but no failure without one: what
         is too many is left for the next look.
@@ -115,12 +115,13 @@ class Tests(Protocol):
 
     @property
     def curve(self) -> list[CurvePoint]:
-        """How the evidence went: (treated outcomes paired so far, log₁₀ of the evidence of worse,
-        log₁₀ of the evidence of not worse). Thinned out evenly, the last point always there."""
+        """Return how the evidence went: (treated outcomes paired so far, log₁₀ of the evidence of
+        worse, log₁₀ of the evidence of not worse). Thinned out evenly, the last point always
+        there."""
 
     def add(self, *, treated: bool, failed: bool, proved: bool = True) -> None:
-        """Take one device's outcome. Ignored once it is harmful. ``proved``: a treated one that
-        went well counts for *tolerated*."""
+        """Add one device's outcome; ignored once it is harmful. ``proved``: whether a treated
+        device that went well counts for *tolerated*."""
 
     def look(self, more: Counts) -> None:
         """Take what somebody else has counted since the last look. Ignored once it is harmful. Of
@@ -130,10 +131,10 @@ class Tests(Protocol):
         """Make tests that know the same, and from here on go their own way."""
 
     def verdict(self) -> Verdict | None:
-        """Give the verdict of what has come so far, if there is one. Harmful never changes."""
+        """Return the verdict so far, if there is one. Harmful never changes."""
 
     def final(self) -> Verdict:
-        """Give the verdict now that the window is over."""
+        """Return the verdict now that the window is over."""
 
 
 def tests_for(rule: VerdictRule, thresholds: Thresholds, ratio: float = 1.0) -> Tests:
@@ -188,7 +189,7 @@ class EvidenceGained:
         self._curve.add(self._now())
 
     def verdict(self) -> Verdict | None:
-        """Say which test has reached its threshold; None while neither has.
+        """Return which test has reached its threshold; None while neither has.
 
         Both may have, for a rise between 0 and δ is worse and yet not worse by δ. That is called
         harmful: the rise is real.
@@ -353,7 +354,7 @@ class ThresholdRule:
         return "harmful" if enough and self.failures > FAILED_SHARE * self.treated else None
 
     def final(self) -> Verdict:
-        """Give the verdict now that the window is over."""
+        """Return the verdict now that the window is over."""
         if self.treated < self.thresholds.min_samples:
             return "inconclusive"
         return self.verdict() or "tolerated"

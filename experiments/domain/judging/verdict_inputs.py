@@ -23,13 +23,13 @@ class VerdictInputs:
     _requests: dict[str, tuple[int, str, str]] = field(default_factory=dict)
 
     def add(self, observation: Observation) -> None:
-        """Keep what is told of a request."""
+        """Keep the evidence of a request."""
         lineage = observation.lineage
         told = lineage.start, _letter(observation), digest(lineage.trace)
         self._requests[lineage.trace_id] = told
 
     def __contains__(self, trace_id: str) -> bool:
-        """Say whether a request is kept."""
+        """Return whether a request is kept."""
         return trace_id in self._requests
 
     def look(self, more: Counts) -> None:

@@ -11,7 +11,7 @@ from ldfi.lineage.waiting import SKEW, TICK
 
 
 def answered_before(observation: Observation) -> bool:
-    """Say whether every fault fired in a call that began when the device had its answer, by how
+    """Return whether every fault fired in a call that began when the device had its answer, by how
     long it says that it waited. False where it does not say that."""
     lineage, waited = observation.lineage, observation.outcome.duration
     fired = [span for span in lineage.trace.spans if span.operation.fired]

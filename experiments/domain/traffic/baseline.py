@@ -81,7 +81,7 @@ class Baseline:
         return Baseline(deque(map(replace, self._pieces), maxlen=PIECES), self._failed.copy())
 
     def worst(self, now: float) -> Spell:
-        """Give the spell in which most failed, of those of late; all there is where that is less
+        """Return the spell in which most failed, of those of late; all there is where that is less
         than one."""
         while self._pieces and self._pieces[0].began < now - OLDEST:
             self._pieces.popleft()
@@ -99,5 +99,5 @@ class Baseline:
 
 
 def worse(spell: Spell, than: Spell) -> bool:
-    """Whether a larger share of it failed."""
+    """Return whether a larger share of it failed."""
     return spell.failed * than.total > than.failed * spell.total

@@ -163,7 +163,7 @@ class Catalogue:
         else:
             entry.topology.learn(lineage)
             self.dropped.update(() if entry.first else ("no_class",))
-        if entry.first and entry.requests >= entry.due and self._folded(where, entry):
+        if entry.first and entry.requests >= entry.due and self._merged(where, entry):
             return
         self._review(entry, now)
         self._young.pop(where, None)
@@ -180,7 +180,7 @@ class Catalogue:
 
     @property
     def unsettled(self) -> bool:
-        """Whether there are changes that nobody has asked for yet."""
+        """Return whether there are changes that nobody has asked for yet."""
         return bool(self._changes)
 
     def uncounted(self) -> dict[int, int]:
@@ -193,7 +193,7 @@ class Catalogue:
         return first
 
     def changes(self) -> list[ClassChange]:
-        """Say what has changed since this was last asked, in the order in which it did."""
+        """Return what has changed since this was last asked, in the order in which it did."""
         changes, self._changes = self._changes, []
         return changes
 
@@ -285,23 +285,23 @@ class Catalogue:
         tell_apart(known, self._classes.values())
 
     def _placed(self, observation: Observation) -> Lineage:
-        """Give the lineage of a request the template that its path has here."""
+        """Return the lineage of a request the template that its path has here."""
         lineage = observation.lineage
         if self._placing.learn(lineage.service, lineage.features, _taught(observation)):
-            self._fold(lineage.service)
+            self._merge(lineage.service)
         return self._renamed(lineage)
 
     def _renamed(self, lineage: Lineage) -> Lineage:
         features = self._placing.features(lineage.service, lineage.features)
         return lineage if features is lineage.features else replace(lineage, features=features)
 
-    def _folded(self, where: Entry, entry: Entrance) -> bool:
+    def _merged(self, where: Entry, entry: Entrance) -> bool:
         """Look whether an entry has another one's template, before a class is made of it."""
         if self._placing.look(where[0] or "", entry_features(where)):
-            self._fold(where[0] or "")
+            self._merge(where[0] or "")
         return self._entries.get(where) is not entry
 
-    def _fold(self, service: str) -> None:
+    def _merge(self, service: str) -> None:
         """Bring what entered by paths together that turn out to have one template."""
         for where, entry in list(self._entries.items()):
             target = entry_of(service, self._placing.features(service, entry_features(where)))
@@ -335,9 +335,9 @@ class Catalogue:
         entry = self._entries[where] = Entrance.opened_at(now, self._min_sample, self._sample)
         return entry
 
-    def _displace(self, now: float, besides: Entrance | None = None) -> None:
+    def _displace(self, now: float, kept: Entrance | None = None) -> None:
         """Forget the classes of the entry that is travelled least."""
-        where = _least_travelled(self._entries, now, besides)
+        where = _least_travelled(self._entries, now, kept)
         if where is not None:
             entry = self._entries.pop(where)
             for known in list(entry.classes):
@@ -398,7 +398,7 @@ class Catalogue:
     ) -> KnownClass | None:
         """Add a class that was not known; None where there is no room for another one."""
         if len(self._classes) >= self._max_classes:
-            self._displace(now, besides=entry)
+            self._displace(now, kept=entry)
         if len(self._classes) >= self._max_classes:
             return None
         known = KnownClass.of(
@@ -421,16 +421,16 @@ class Catalogue:
 
 
 def _least_travelled(
-    entries: Mapping[Entry, Entrance], now: float, besides: Entrance | None
+    entries: Mapping[Entry, Entrance], now: float, kept: Entrance | None
 ) -> Entry | None:
     """Find the entry whose classes are travelled least; None where no other one has any."""
-    grown = [(w, e) for w, e in entries.items() if e.classes and e is not besides]
+    grown = [(w, e) for w, e in entries.items() if e.classes and e is not kept]
     used = {where: sum(known.travelled(now) for known in entry.classes) for where, entry in grown}
     return min(used, key=used.__getitem__, default=None)
 
 
 def _taught(observation: Observation) -> frozenset[str] | None:
-    """Give what a good, unperturbed request relied on; None of any other."""
+    """Return what a good, unperturbed request relied on; None of any other."""
     lineage, outcome = observation.lineage, observation.outcome
     good = outcome.success and not outcome.degraded
     undisturbed = not lineage.fired and lineage.failed <= lineage.support

@@ -23,8 +23,8 @@ CLEARLY = 0.05
 def further(
     classes: Sequence[KnownClass], shapes: Sequence[Shape]
 ) -> tuple[bool, list[tuple[KnownClass, list[RequestClass]]]]:
-    """Find classes that scatter and can be divided further, with their parts; and tell whether some
-    scatter of which there were too few requests."""
+    """Return classes to divide further, with their parts; and whether some had too few requests
+    to tell."""
     few, divided = False, []
     for known in classes:
         for whole in described([known], shapes):
@@ -38,14 +38,14 @@ def further(
 
 
 def too_narrow(classes: Iterable[KnownClass], shapes: Iterable[Shape]) -> bool:
-    """Tell whether requests fit the template of a class whose predicate an edge takes word by
+    """Return whether requests fit the template of a class whose predicate an edge takes word by
     word."""
     wide = any("route" in shape.features for shape in shapes)
     return wide and any(c.feature == "path" for each in classes for c in each.predicate.conditions)
 
 
 def described(classes: Iterable[KnownClass], shapes: Sequence[Shape]) -> list[RequestClass]:
-    """Sum up what a sample says of classes known, those without a request in it left out."""
+    """Return what a sample says of the known classes that have a request in it."""
     return [
         describe(known.predicate, matching)
         for known in classes
@@ -54,6 +54,7 @@ def described(classes: Iterable[KnownClass], shapes: Sequence[Shape]) -> list[Re
 
 
 def explained(found: Iterable[RequestClass], shapes: Iterable[Shape]) -> float:
-    """Share of good, unperturbed requests that rely on just what their class is expected to."""
+    """Return the share of good, unperturbed requests that rely on exactly what their class is
+    expected to."""
     total = sum(shape.count for shape in teaching(shapes))
     return sum(each.consistency * each.sample for each in found) / total if total else 1.0

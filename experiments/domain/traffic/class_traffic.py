@@ -79,15 +79,15 @@ class _Group:
 
     def add(self, relied_on: Faults, trace_id: str, count: int) -> None:
         if relied_on not in self.counts and len(self.counts) >= MOST:
-            relied_on = self._folded(relied_on)
+            relied_on = self._merged(relied_on)
         self.counts[relied_on] += count
         self.exemplars.setdefault(relied_on, trace_id)
 
     def copy(self) -> _Group:
         return _Group(self.counts.copy(), dict(self.exemplars), self._rest)
 
-    def _folded(self, relied_on: Faults) -> Faults:
-        """Count it; what there is no room for is counted as the union of it all.
+    def _merged(self, relied_on: Faults) -> Faults:
+        """Return the union that stands for all supports beyond the limit, this one included.
 
         A clause that is too large costs experiments; one that is too small hides hypotheses.
         """
@@ -108,7 +108,7 @@ class Survived:
 
     @property
     def proves(self) -> bool:
-        """Whether there were enough of them to count as evidence."""
+        """Return whether there were enough of them to count as evidence."""
         return self.requests >= NATURAL_EVIDENCE
 
 
@@ -136,7 +136,7 @@ class Traffic:
     _places: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Point → the places that it had in the order of calls, in sum, and how many those are."""
     _aside: Counter[tuple[Aside, str]] = field(default_factory=Counter)
-    spells: Baseline = field(default_factory=Baseline, compare=False)
+    baseline: Baseline = field(default_factory=Baseline, compare=False)
     """How badly it fares by itself, for a while."""
     returns: Returns = field(default_factory=Returns, compare=False)
     """How soon devices come again. Not kept: it is soon known anew."""
@@ -182,15 +182,15 @@ class Traffic:
         return traffic
 
     def observe(self, observation: Observation, now: float, *, near: bool = False) -> None:
-        """Take in one request of the class. One that was degraded shows what nobody relied on only
-        because something else was missing. ``near``: an experiment may have had a hand in it."""
+        """Learn from one request of the class. Degraded ones prove no point dispensable.
+        ``near``: an experiment may have affected it."""
         outcome = observation.outcome
         self.returns.add(outcome.device, observation.lineage.start)
         self._recent.append((now, outcome.success))
         self._newest.append(observation.lineage.called)
         self.frequency.add(outcome.device, now)
         if not near:
-            self.spells.add(outcome.device, now, success=outcome.success)
+            self.baseline.add(outcome.device, now, success=outcome.success)
         self.topology.learn(observation.lineage)
         if observation.outcome.success and not observation.outcome.degraded:
             self._learn(observation.lineage, 1)
@@ -198,7 +198,7 @@ class Traffic:
             self.suspected.learn(observation.lineage, self.usual_support, self.record)
 
     def copy(self) -> Traffic:
-        """Copy it as it stands, for whoever goes over it in a thread while more comes in."""
+        """Return a copy to read in a thread while more requests come in."""
         return Traffic(
             self.good,
             self.topology.copy(),
@@ -208,7 +208,7 @@ class Traffic:
             self._down,
             dict(self._places),
             self._aside.copy(),
-            self.spells.copy(),
+            self.baseline.copy(),
             self.returns,
             self._newest.copy(),
             self._recent.copy(),
@@ -233,12 +233,14 @@ class Traffic:
                 if by_chance:
                     yield by_chance, failed, next(iter(group.exemplars.values()))
 
-    def unmet(self, called: Faults, requests: int, besides: Faults = frozenset()) -> Faults:
-        """List the faults at points that so many good requests may have come by without by chance,
-        since only some requests call them: nothing is shown of these.
+    def unmet(
+        self, called: Faults, requests: int, called_when_failed: Faults = frozenset()
+    ) -> Faults:
+        """Return faults at points that these good requests may have avoided by chance, since
+        only some requests call them: nothing is proved of these.
 
-        ``called``: the points that they did call. ``besides``: those that only failed requests
-        beside them called, which is no chance.
+        ``called``: the points that they did call. ``called_when_failed``: those
+        that only failed requests called, which is no chance.
         """
         total = self.good
         seldom = {
@@ -246,7 +248,7 @@ class Traffic:
             for point, count in self.reached().items()
             if point not in called
             and FREQUENT * total <= count
-            and (point in besides or (1 - count / total) ** requests > BY_CHANCE)
+            and (point in called_when_failed or (1 - count / total) ** requests > BY_CHANCE)
         }
         return frozenset(fault for fault in self._base() if fault.partition("@")[2] in seldom)
 
@@ -269,7 +271,7 @@ class Traffic:
         return reached
 
     def survived(self) -> list[Survived]:
-        """List what failed by itself in requests that went well, the commonest first."""
+        """Return what failed by itself in good requests, the commonest first."""
         survived = [
             Survived(failed, group.counts.total(), next(iter(group.exemplars.values())))
             for failed, group in self._groups.items()
@@ -289,8 +291,8 @@ class Traffic:
         return frozenset().union(*(support for support, _ in self._usual()))
 
     def record(self) -> FailureRecord:
-        """Say what blame is to know of its failures: which of them good requests survived, and
-        which were seen alone in failed ones."""
+        """Return the failures for blame: those that good requests survived, and those seen alone
+        in failed ones."""
         survived: Counter[str] = Counter()
         for failed, group in self._groups.items():
             survived.update(dict.fromkeys(failed, group.counts.total()))
@@ -310,7 +312,7 @@ class Traffic:
         return frozenset().union(*(called for _, called in self._usual()))
 
     def not_looked_at(self) -> dict[str, str]:
-        """Name what happens in these requests and is no part of their outcome, and why."""
+        """Return parts of these requests that are not part of their outcome, and why."""
         waited = self.reached()
         return {
             name: WHY_ASIDE[why]
@@ -335,7 +337,7 @@ class Traffic:
         )
 
     def set_aside(self, why: Aside, names: Iterable[str], count: int = 1) -> None:
-        """Note what happened in requests and could not be looked at."""
+        """Count parts of requests that were not read."""
         for name in names:
             if (why, name) in self._aside or len(self._aside) < MOST:
                 self._aside[why, name] += count
@@ -351,7 +353,7 @@ class Traffic:
         return Steady(len(good), sum(good) / len(good) if good else 1.0)
 
     def per_second(self, now: float) -> float | None:
-        """Say how many outcomes come in a second of late; None where too few did to tell.
+        """Return outcomes a second of late; None if there were too few.
 
         Of a class that is silent nothing is known: perhaps it is we who were away.
         """
@@ -465,18 +467,19 @@ class Traffic:
 
 
 def _called(relied_on: Faults) -> Faults:
-    """Name the points that requests called: whoever called one relied on its not hanging."""
+    """Return the points that requests called, as delays: every caller relied on its call not
+    hanging."""
     return frozenset(p for kind, _, p in (f.partition("@") for f in relied_on) if kind == "delay")
 
 
 def _spread(outcomes: int, failing: float) -> Iterator[bool]:
-    """So many outcomes, of which a share fails, evenly."""
+    """Return so many outcomes with a share of failures spread evenly."""
     for i in range(outcomes):
         yield int((i + 1) * failing + 0.5) == int(i * failing + 0.5)
 
 
 def good_of_late(traffic: Traffic, outcomes: int) -> bool:
-    """Say whether so many of the newest outcomes are all good."""
+    """Return whether so many of the newest outcomes are all good."""
     newest = list(traffic._recent)[-outcomes:]
     return len(newest) == outcomes and all(success for _, success in newest)
 

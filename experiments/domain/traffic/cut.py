@@ -24,20 +24,20 @@ class CutRequest(NamedTuple):
 
 
 def cut(lineage: Lineage) -> bool:
-    """Say whether the trace of a request has a hole."""
+    """Return whether the trace of a request has a hole."""
     return bool(unusable(lineage.trace, lineage))
 
 
 def proves(lineage: Lineage) -> bool:
-    """Say whether a trace with a hole tells all the same that a fault has fired in this request,
+    """Return whether a trace with a hole tells all the same that a fault has fired in this request,
     or, of control, that one would have. It takes the request's own span: when it began."""
     rooted = lineage.trace.missing != "root" and not lineage.loose
     return rooted and bool(lineage.experiment and lineage.fired | lineage.would_fire)
 
 
 def cut_of(trace: Trace, lineage: Lineage | None) -> CutRequest | None:
-    """Return what is left of a request under experiment; None where it was under none. Where not
-    even the edge has told of it, the marks say so."""
+    """Return the rest of a request under experiment whose trace is cut; None if it was under
+    none. Without spans of the edge, the marks of faults tell."""
     experiment, arm = (lineage.experiment, lineage.arm) if lineage is not None else ("", "")
     for _, mark in marks(trace.spans) if not experiment else ():
         experiment, arm = mark.experiment, mark.arm

@@ -57,8 +57,8 @@ class Entrance:
         return None
 
     def wake(self, lineage: Lineage) -> tuple[RequestClass, int] | None:
-        """Take out the class that has expired and of which this is a request, and the version that
-        it gets: its evidence begins anew."""
+        """Remove the expired class that a request belongs to; return it with its new version:
+        its evidence begins again."""
         for predicate, version in self.asleep:
             if predicate.holds(lineage.features):
                 self.asleep.remove((predicate, version))
@@ -67,8 +67,8 @@ class Entrance:
         return None
 
     def merge(self, other: Entrance, placed: Callable[[Lineage], Lineage]) -> None:
-        """Take over what was seen at another that turns out to be this one. ``placed`` gives a
-        lineage the template that it has here."""
+        """Take over the evidence of another entry point that is the same. ``placed`` gives a
+        lineage the template it has here."""
         self.shapes.merge(other.shapes.renamed(placed))
         self.requests += other.requests
         self.opened = min(self.opened, other.opened)

@@ -85,7 +85,7 @@ class _Caller:
         return told
 
     def words(self, point: str) -> frozenset[str]:
-        """Say which kinds, by their words, are possible at a point."""
+        """Return which kinds, by their words, are possible at a point."""
         called_by = self.callers_of(point)
         named = [
             each
@@ -147,7 +147,7 @@ class Injectors:
         self._noted(caller, now, new=new)
 
     def expire(self, now: float) -> None:
-        """Forget what was not heard of for long."""
+        """Forget injectors that have not reported for long."""
         for name, caller in list(self._callers.items()):
             lapsed = [said for said, at in caller.reaches.items() if at < now - HEARD]
             faded = [point for point, at in caller.proved.items() if at < now - PROVED]
@@ -162,7 +162,7 @@ class Injectors:
                 self._forget(name)
 
     def words(self, point: str) -> frozenset[str] | None:
-        """Say which kinds, by their words, are possible at a point: :data:`EVERY_KIND`, some, or
+        """Return which kinds, by their words, are possible at a point: :data:`EVERY_KIND`, some, or
         none at all where it has no injector; None where nobody knows."""
         if point not in self._words:
             caller = self._callers.get(point.partition(">")[0])
@@ -181,7 +181,7 @@ class Injectors:
                 yield point, words, "" if words else self.why_not(point)
 
     def without(self, points: Iterable[str]) -> dict[str, str]:
-        """List those of these points that have no injector, with what to install."""
+        """Return those of these points that have no injector, with what to install."""
         return {
             each: to_install(each, self.why_not(each))
             for each in sorted(points)
@@ -189,7 +189,7 @@ class Injectors:
         }
 
     def why_not(self, point: str) -> str:
-        """Say why a point that has no injector has none, as far as more is known than that."""
+        """Return why a point that has no injector has none, as far as more is known than that."""
         caller = self._callers.get(point.partition(">")[0])
         if caller is None:
             return ""
@@ -221,7 +221,7 @@ class Injectors:
         return told
 
     def unkept(self) -> dict[str, dict[str, Any] | None]:
-        """List what is to be put on record, by caller; None: nothing any more."""
+        """Return what to put on record, by caller; None: delete it."""
         return dict.fromkeys(self._gone) | {
             name: caller_to_json(caller)
             for name, caller in self._callers.items()
@@ -229,7 +229,7 @@ class Injectors:
         }
 
     def kept(self, names: Iterable[str], now: float) -> None:
-        """Note that what :meth:`unkept` listed of these is on record."""
+        """Note that what :meth:`unkept` returned for these is on record."""
         for name in names:
             self._gone.discard(name)
             if name in self._callers:
@@ -281,7 +281,7 @@ class Injectors:
 
 
 def caller_to_json(caller: _Caller) -> dict[str, Any]:
-    """Write what is known of one caller."""
+    """Return one caller's reports as JSON."""
     seen = [at for each in caller.libraries.values() for at in each.values()]
     return {
         "at": max([*caller.reaches.values(), *caller.proved.values(), *seen], default=0.0),
@@ -296,7 +296,7 @@ def _libraries(patterns: Iterable[PointPattern]) -> list[str]:
 
 
 def _has_hold(patterns: Iterable[PointPattern], called_by: frozenset[str]) -> bool:
-    """Tell whether an injector has hold of one of these libraries, as far as both are known."""
+    """Return whether an injector has hold of one of these libraries, as far as both are known."""
     held = _libraries(patterns)
     return not held or not called_by or matching(held, called_by) is not None
 
@@ -323,14 +323,14 @@ def _forget_unseen(caller: _Caller, before: float) -> bool:
 
 
 def lacking(fault: str, words: frozenset[str]) -> bool:
-    """Tell whether a fault (``kind@point``) is none of these kinds."""
+    """Return whether a fault (``kind@point``) is none of these kinds."""
     word = fault.partition("@")[0].partition(":")[0]
     return not words & {*EVERY_KIND, word}
 
 
 def to_install(point: str, why: str = "") -> str:
-    """Say what has to be installed for a call to be made to fail; ``why``: what is missing, where
-    that is known."""
+    """Return what to install so that a call can be made to fail; ``why``: what is missing, if
+    known."""
     return f"{_injector_of(point)}: {why}" if why else _injector_of(point)
 
 

@@ -22,11 +22,11 @@ class Interned:
         return list(self._places)
 
     def place(self, name: str) -> int:
-        """Give the place of one name."""
+        """Return the place of one name."""
         return self._places.setdefault(name, len(self._places))
 
     def places(self, names: Iterable[str]) -> list[int]:
-        """Give the places of a set of names; equal sets give equal lists."""
+        """Return the places of a set of names; equal sets give equal lists."""
         return sorted(self.place(name) for name in sorted(names))
 
     def faults(self, faults: Iterable[str]) -> dict[str, list[int]]:

@@ -90,7 +90,7 @@ class KnownClass:
         version: int,
         now: float,
     ) -> KnownClass:
-        """Make a class of what a sample of its entry says of it that began at ``since``."""
+        """Return a class made from a sample of its entry point that began at ``since``."""
         seconds = now - since
         return cls(
             request_class=LearnedClass(found.predicate, found.service, name),
@@ -111,18 +111,18 @@ class KnownClass:
 
     @property
     def predicate(self) -> Predicate:
-        """Which requests belong to it."""
+        """Return which requests belong to it."""
         return self.request_class.predicate
 
     @property
     def rule(self) -> Predicate:
-        """Which requests an edge shall take for its: it knows no other classes that it could hold
-        them against."""
+        """Return which requests an edge shall take for its: it knows no other classes that it could
+        hold them against."""
         return Predicate.of([*self.predicate.conditions, *self.apart])
 
     @property
     def service(self) -> str:
-        """Where its requests enter."""
+        """Return where its requests enter."""
         return self.request_class.service
 
     @property
@@ -150,8 +150,8 @@ class KnownClass:
         return 60 * seen / max(60.0, _remembered(now - self.first_seen))
 
     def travelled(self, now: float) -> float:
-        """Say how much it is used, to be held against others: good requests there were, and those
-        of an hour at the present rate."""
+        """Return how much it is used, to be held against others: good requests there were, and
+        those of an hour at the present rate."""
         return self.traffic.good + 60 * self.rate(now)
 
     def observe(self, observation: Observation, now: float, *, near: bool = False) -> None:
@@ -161,7 +161,7 @@ class KnownClass:
         self.last_seen = max(now, self.last_seen)
 
     def leave_to(self, other: KnownClass) -> None:
-        """Leave out what another class of the same service is about."""
+        """Exclude the requests of another class of the same service."""
         theirs = left_out(self.predicate, other.predicate)
         if theirs is not None and theirs not in self.apart:
             self.apart = (*self.apart, theirs)
@@ -224,13 +224,13 @@ class KnownClass:
         self.looks.append(Look(now, self.version, self.consistency, self.hit_rate, self.sample))
 
     def look(self, found: RequestClass) -> None:
-        """Take over what a sample says of the class."""
+        """Update the class from a sample."""
         if found.sample >= min(self.sample, SPEAKS):
             self.consistency, self.hit_rate = found.consistency, found.hit_rate
             self.sample = found.sample
 
     def held_against(self, found: RequestClass, since: float, now: float) -> ClassChange | None:
-        """Take over what a whole sample says, and whether the lineage has changed."""
+        """Update the class from a whole sample; return whether its lineage has changed."""
         self.look(found)
         drift = self._watch.take(Reliance.of(found.shapes))
         if not drift:
@@ -261,5 +261,5 @@ def tell_apart(fresh: KnownClass, classes: Iterable[KnownClass]) -> None:
 
 
 def _remembered(seconds: float) -> float:
-    """Give the seconds that a weight stands for which has been kept for so long."""
+    """Return the seconds that a weight stands for which has been kept for so long."""
     return -RECENT * math.expm1(-max(0.0, seconds) / RECENT)

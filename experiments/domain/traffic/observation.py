@@ -44,7 +44,7 @@ class Outcome:
         return int(self.degraded) if self.success else 2
 
     def repeats(self, other: Outcome) -> bool:
-        """Say whether this says of a request no more than the other does."""
+        """Return whether this says of a request no more than the other does."""
         return (self.device, self.badness) == (other.device, other.badness)
 
 
@@ -57,8 +57,7 @@ class Observation:
 
 
 def worst(reports: Iterable[Outcome]) -> Outcome:
-    """Return the worst of what was reported on one request, whoever was first to come; of those
-    that are as bad, the first."""
+    """Return the worst report on one request; of equal ones the first."""
     return max(reports, key=lambda each: each.badness)
 
 
@@ -89,7 +88,7 @@ class _Pending(Generic[Half]):
         self._halves[trace_id] = (self._halves[trace_id][0], half)
 
     def expire(self, before: float) -> int:
-        """Drop what is older than ``before``, and the oldest above the limit; say how many."""
+        """Drop what is older than ``before``, and the oldest above the limit; return how many."""
         dropped = 0
         while self._halves:
             _, (since, _half) = next(iter(self._halves.items()))
@@ -215,7 +214,7 @@ class Join:
         return worst(drawn) if drawn else None
 
     def _once_more(self, outcome: Outcome) -> Observation | None:
-        """Take a report on a request that was handed over; hand it over anew where it is worse."""
+        """Take a late report on a request; hand the request over again if the report is worse."""
         told = self._told.get(outcome.trace_id)
         if told is not None and not self._drawn(told.lineage, outcome):
             self.dropped["not_drawn"] += 1

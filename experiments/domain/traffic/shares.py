@@ -16,7 +16,7 @@ def shares(traffic: Traffic) -> dict[str, float]:
 
 
 def share_of(traffic: Traffic, points: Iterable[str]) -> float:
-    """Give the share of good requests that call the one of these points that most of them call; 1
+    """Return the share of good requests that call the one of these points that most of them call; 1
     where that is not known."""
     reached = traffic.reached()
     most = max((reached[point] for point in points), default=0)

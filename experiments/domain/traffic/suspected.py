@@ -42,8 +42,8 @@ class Suspected:
         usual_support: Callable[[], Points],
         record: Callable[[], FailureRecord],
     ) -> None:
-        """Take in a request that failed, and that nobody had injected into. What its class usually
-        relies on, and what it has survived, is asked for only where the shape is new."""
+        """Learn from a failed request that was not injected into. Context of its class is
+        fetched only for new shapes."""
         if not lineage.root_error:
             return  # no chain of errors that could be followed
         known = self._learned.get(id(lineage.callees))
@@ -57,11 +57,11 @@ class Suspected:
             self.counts[points] += 1
 
     def look_again(self) -> None:
-        """Judge every shape anew when it comes next: more is known of the class."""
+        """Judge every shape again when it comes next: more is known of the class."""
         self._learned.clear()
 
     def copy(self) -> Suspected:
-        """Copy what is known: what is learned from now on is not in it."""
+        """Return an independent copy."""
         return Suspected(self.counts.copy())
 
     def named(self) -> list[Points]:

@@ -68,21 +68,21 @@ class Topology:
         self.changes += 1
 
     def copy(self) -> Topology:
-        """Copy what is known: what is learned from now on is not in it."""
+        """Return an independent copy."""
         paths = defaultdict(set, {point: set(ways) for point, ways in self.paths.items()})
         return Topology(dict(self.callees), paths, self.changes)
 
     def knows(self, name: str) -> bool:
-        """Whether a point or a system of this name was ever reached."""
+        """Return whether a point or a system of this name was ever reached."""
         return name in self.paths or name in self.callees.values()
 
     def reaches(self, systems: frozenset[str]) -> bool:
-        """Whether a point is one of these, or reaches one."""
+        """Return whether a point is one of these, or reaches one."""
         return not systems.isdisjoint(self.callees.values()) or not systems.isdisjoint(self.paths)
 
     def above(self, points: Iterable[str]) -> frozenset[str]:
-        """Name what is called on the way to these points: the services whose answers turn bad, or
-        may, where a call further in fails."""
+        """Return the services called on the way to these points, whose answers may turn bad when
+        a call further in fails."""
         way = frozenset[str]().union(*(path for p in points for path in self.paths.get(p, ())))
         return frozenset(self.callees.get(point, point) for point in way)
 

@@ -146,20 +146,20 @@ class _Pulse:
             self._age(*self.young.popleft())
 
     def copy(self) -> _Pulse:
-        """Copy what tells how things are; not what is only on its way to being usual."""
+        """Return a copy of the current state, without what is not usual yet."""
         above, seen, usual = self.above.copy(), self.seen.copy(), self.usual.copy()
         return _Pulse(self.system, above, self.answered_at, seen, usual, self.usual_at)
 
-    def newest(self, now: float, besides: Iterable[_Seen]) -> list[_Seen]:
-        """Those of the last seconds, or so many within the last minute; ``besides``: those that
-        are not known for good."""
-        recent = [each for each in (*self.seen, *besides) if each.at >= now - RECENT]
+    def newest(self, now: float, beside: Iterable[_Seen]) -> list[_Seen]:
+        """Return the calls of the last seconds, or so many within the last minute. ``beside``:
+        calls that are not known for good."""
+        recent = [each for each in (*self.seen, *beside) if each.at >= now - RECENT]
         recent.sort(key=lambda each: each.at)
         fresh = sum(each.at >= now - FRESH for each in recent)
         return recent[-max(fresh, NEWEST) :]
 
     def failing(self, newest: list[_Seen]) -> list[_Seen]:
-        """Which of the newest failed, if they are enough to say that the point does."""
+        """Return which of the newest failed, if they are enough to say that the point does."""
         bad = [each for each in newest if each.failed]
         if len(newest) >= NEWEST and not any(each.failed for each in newest[-NEWEST:]):
             return []
@@ -169,7 +169,7 @@ class _Pulse:
         return bad if gone or (failed >= LEAST and failed >= SHARE * made) else []
 
     def late(self, newest: list[_Seen]) -> list[_Seen]:
-        """Which of the newest took long, if they are enough to say that the point does."""
+        """Return which of the newest took long, if they are enough to say that the point does."""
         if len(self.usual) < SETTLED:
             return []
         middle = median(self.usual)
@@ -184,7 +184,7 @@ class _Pulse:
         return slow if len(slow) >= max(LEAST, most) else []
 
     def _age(self, at: float, took: float) -> None:
-        """Let what is no longer recent have a say in what is usual: at first each, later few."""
+        """Add older calls to what is usual: at first every one, later few."""
         if len(self.usual) < SETTLED or at >= self.usual_at + USUAL_SECONDS:
             self.usual.append(took)
             self.usual_at = at
@@ -200,8 +200,7 @@ class Vitals:
         """By the identity of their ``callees``, which lineages of one shape share."""
 
     def observe(self, lineage: Lineage, now: float) -> None:
-        """Take in one request. Of one that somebody injected into only what it shows to be there
-        counts."""
+        """Learn from one request. Injected ones only prove that points are there."""
         treated = bool(lineage.experiment) and lineage.arm != "control"
         if not self._looks(lineage, treated, now):
             return
@@ -220,16 +219,16 @@ class Vitals:
         return copied
 
     def signs(self, now: float, pending: Iterable[Lineage] = ()) -> Signs:
-        """Say how everything is now (Unix seconds). ``pending``: what is there of requests whose
-        traces are not whole yet."""
-        besides = defaultdict[str, list[_Seen]](list)
+        """Return the current signs (``now``: Unix seconds). ``pending``: requests whose traces
+        are not whole yet."""
+        beside = defaultdict[str, list[_Seen]](list)
         for lineage in pending:
             if not (lineage.experiment or lineage.fired):
                 heard = lineage.trace.heard
                 counts = self._learned(lineage.tree, lineage.callees)
                 for point, seen in _shown(lineage, counts, now if heard is None else heard):
-                    besides[point].append(seen)
-        newest = {p: pulse.newest(now, besides[p]) for p, pulse in self._pulses.items()}
+                    beside[point].append(seen)
+        newest = {p: pulse.newest(now, beside[p]) for p, pulse in self._pulses.items()}
         failing = self._ailing(newest, _Pulse.failing)
         late = self._ailing(newest, _Pulse.late)
         worse = failing.keys() | late.keys()
@@ -243,7 +242,7 @@ class Vitals:
         )
 
     def _looks(self, lineage: Lineage, treated: bool, now: float) -> bool:
-        """Whether this one is looked at: so many of a kind are in each second."""
+        """Return whether to read this request: only so many of a kind are read each second."""
         kind, second = (lineage.service, lineage.route, treated), int(now)
         before, looked = self._looked.get(kind, (second, 0))
         looked = looked + 1 if before == second else 1
@@ -294,7 +293,7 @@ class Vitals:
         ailing: Mapping[str, list[_Seen]],
         newest: Mapping[str, list[_Seen]],
     ) -> Iterable[Sign]:
-        """Name a system where all of it ails that was called of late, else the points that do."""
+        """Return the system if all its points called of late ail, else the points."""
         systems = defaultdict(list)
         for point in ailing:
             systems[self._pulses[point].system].append(point)
@@ -337,7 +336,7 @@ class Vitals:
 def _shown(
     lineage: Lineage, counts: Mapping[str, _Calls], at: float
 ) -> Iterator[tuple[str, _Seen]]:
-    """List what a request shows of each point that it called."""
+    """Return what a request shows of each point that it called."""
     took: dict[str, float] = {}
     for span in lineage.trace.spans:
         what = span.operation

@@ -44,7 +44,8 @@ class Waiting:
 
     @classmethod
     def of(cls, quiet: float | None = None, patience: float | None = None) -> Self:
-        """Derive what is not given. Raises ValueError where it does not fit together."""
+        """Return the times, with missing ones derived. Raises ValueError if they contradict each
+        other."""
         quiet = quiet_for(EXPORT) if quiet is None else quiet
         patience = max(PATIENCE, 2 * quiet) if patience is None else patience
         if not 0 <= quiet <= patience:
@@ -58,5 +59,5 @@ class Waiting:
 
 
 def quiet_for(export_interval: float) -> float:
-    """Tell how long a trace must have been quiet where services export so often."""
+    """Return how long a trace must be quiet to be whole, where services export at this interval."""
     return export_interval + max(AT_LEAST, ON_THE_WAY * export_interval)

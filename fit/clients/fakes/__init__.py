@@ -1,9 +1,9 @@
 """Fakes that take the place of a client above its injection point, so that it is never reached.
 
-Where a request under a context comes to such a fake, the real client is let at the call first, down
-to the point in it: there a fault strikes as it does in production, beneath retries and all. Where
-none does, the fake answers, as if it stood at the wire. (Fakes of httpx: :mod:`httpx_transports
-<ldfi.fit.clients.httpx_transports>`.)
+Where a request under a context comes to such a fake, the real client is let at the call first,
+down to the point in it: there a fault takes effect as it does in production, beneath retries and
+all. Where none does, the fake answers, as if it stood at the wire. (Fakes of httpx:
+:mod:`httpx_transports <ldfi.fit.clients.httpx_transports>`.)
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class LetThrough(BaseException):
 
 
 def patch_all() -> None:
-    """Let faults strike through every fake here: at once where it is imported, else when it is."""
+    """Let faults take effect through every fake here: at once where it is imported, else when it
+    is."""
     for library, here in FAKES.items():
         patching.when_imported(library, _patch(here))
 
@@ -49,7 +50,7 @@ def _patch(here: str) -> Callable[[], None]:
 
 @contextmanager
 def calling(state: _State) -> Iterator[None]:
-    """Say how far a call has come: the real client is ``asked``, or its point is ``passed``."""
+    """Return how far a call has come: the real client is ``asked``, or its point is ``passed``."""
     token = _state.set(state)
     try:
         yield
@@ -58,12 +59,12 @@ def calling(state: _State) -> Iterator[None]:
 
 
 def passed() -> bool:
-    """Tell whether the call that is going on has passed its point already."""
+    """Return whether the call that is going on has passed its point already."""
     return _state.get() == "passed"
 
 
 def answers() -> bool:
-    """Tell whether a fake is to answer the call that is going on, which knows nothing of slow
+    """Return whether a fake is to answer the call that is going on, which knows nothing of slow
     bodies."""
     return _state.get() == "asked"
 

@@ -29,7 +29,7 @@ class _Silence(asyncio.Transport):
         self._protocol = protocol
 
     def is_closing(self) -> bool:
-        """Tell that it is open; there is nothing to close."""
+        """Return a message that it is open; there is nothing to close."""
         return False
 
     def close(self) -> None:

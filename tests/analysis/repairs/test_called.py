@@ -55,10 +55,10 @@ def test_what_is_not_in_the_file_goes_by_its_own_name() -> None:
     [
         ("name = 'x'", "a table is needed"),
         ("['GET /a']\nnaem = 'x'", "only name and lost are known"),
-        ("['GET /a']\nname = 3", "3 is no line of 1 to 200"),
-        ("['GET /a']\nname = ''", "is no line"),
-        ('["GET /a"]\nlost = "one\\ntwo"', "is no line"),
-        (f"['GET /a']\nlost = '{'x' * 201}'", "is no line"),
+        ("['GET /a']\nname = 3", "3 is not a line of 1 to 200"),
+        ("['GET /a']\nname = ''", "is not a line"),
+        ('["GET /a"]\nlost = "one\\ntwo"', "is not a line"),
+        (f"['GET /a']\nlost = '{'x' * 201}'", "is not a line"),
         ('["GET /a"]\nname =\n', "line 2"),
     ],
 )

@@ -114,7 +114,7 @@ def _strike(document: Document, rng: random.Random) -> None:
     names.remove(rng.choice(names))
 
 
-def _strike_everywhere(document: Document, rng: random.Random) -> None:
+def _effect_everywhere(document: Document, rng: random.Random) -> None:
     """Take a fault out of the language and of every list of names; only steps still know it."""
     name = rng.choice(_names(document))
     for holder, key, _ in list(places(document)):
@@ -261,7 +261,7 @@ def _better_bound(document: Document, rng: random.Random) -> None:
 
 RULES: dict[str, Mutation] = {
     "a fault struck from the language": _strike,
-    "a fault struck from everything": _strike_everywhere,
+    "a fault struck from everything": _effect_everywhere,
     "a finding filed as larger": _move("findings", "larger_findings"),
     "a finding filed as larger, with its proof": _file_as_larger,
     "a finding that is open": _move("findings", "open"),

@@ -158,7 +158,7 @@ def test_the_door_for_halting_needs_a_database_that_two_can_open(
     monkeypatch.setenv("LDFI_DATABASE_URL", url)
     assert Config.load().halt_port is None
     monkeypatch.setenv("LDFI_HALT_PORT", "8601")
-    with pytest.raises(InvalidConfig, match="halt_port needs a database that lasts"):
+    with pytest.raises(InvalidConfig, match="halt_port requires a persistent database"):
         Config.load()
     monkeypatch.setenv("LDFI_DATABASE_URL", "sqlite:///x.sqlite3")
     assert Config.load().halt_port == 8601
@@ -177,7 +177,7 @@ def test_the_port_for_grpc_may_be_off(
 @pytest.mark.parametrize(
     ("given", "said"),
     [(each, "give a port, 0 to 65535, or off") for each in ("-1", "65536", "on", "4317.0")]
-    + [("8600", "grpc_port 8600 is taken")],
+    + [("8600", "grpc_port must differ")],
 )
 def test_no_other_port_for_grpc_is_taken(
     monkeypatch: pytest.MonkeyPatch, given: str, said: str

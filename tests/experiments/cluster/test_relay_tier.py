@@ -244,9 +244,9 @@ class Tier(RuleBasedStateMachine):
     @invariant()
     def no_more_are_treated_than_were_reserved_and_all_of_them_are_spent(self) -> None:
         for name, members in self.members.items():
-            posted = self.leader[name]
-            assert posted.used <= members
-            assert self.really(name) <= posted.spent <= members
+            armed_rule = self.leader[name]
+            assert armed_rule.used <= members
+            assert self.really(name) <= armed_rule.spent <= members
 
     @invariant()
     def what_is_said_of_control_is_true(self) -> None:

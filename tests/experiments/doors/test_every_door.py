@@ -105,8 +105,8 @@ def drawn(door: str) -> Iterator[random.Random]:
 def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The real service, in a process of its own. Whatever was sent, it has logged no traceback."""
     folder = tmp_path_factory.mktemp("serving")
-    besides = {"LDFI_HALT_PORT": f"{free_port()}"}
-    service = Service(f"sqlite:///{folder / 'ldfi.sqlite3'}", folder, besides=besides)
+    extra = {"LDFI_HALT_PORT": f"{free_port()}"}
+    service = Service(f"sqlite:///{folder / 'ldfi.sqlite3'}", folder, extra=extra)
     service.start()
     try:
         service.ready()
@@ -189,7 +189,7 @@ def test_whatever_is_sent_is_taken_or_refused(door: str, serving: Service) -> No
 @pytest.mark.parametrize("door", ["port", "halt_port"])
 def test_whatever_comes_over_a_socket_ends_or_is_answered(door: str, serving: Service) -> None:
     # Given requests that edges and people make, at the main door or at that for halts
-    url = serving.url if door == "port" else f"http://x:{serving.besides['LDFI_HALT_PORT']}"
+    url = serving.url if door == "port" else f"http://x:{serving.extra['LDFI_HALT_PORT']}"
     where = ("127.0.0.1", urlsplit(url).port or 0)
     lines = [
         f"{start} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKENS[role]}\r\n"

@@ -1,4 +1,4 @@
-"""Lessons that are folded are gone, and whoever starts afterwards knows the same."""
+"""Results that are folded are gone, and whoever starts afterwards knows the same."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sqlalchemy import func, select
 from ldfi.experiments.domain.campaign.calendar import Schedule
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.scheduler import compaction
-from ldfi.experiments.scheduler.compaction import fold
+from ldfi.experiments.scheduler.compaction import compact
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database, classes, snapshots
 from ldfi.experiments.store.database import Change
-from ldfi.experiments.store.schema import BalanceRow, ExperimentRow, FindingRow
+from ldfi.experiments.store.schema import ExperimentRow, FindingRow, SnapshotRow
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.world import PROGRAM, QUICK, World
 from tests.experiments.store.test_retention import known
@@ -87,7 +87,7 @@ def told(database: Database, now: float) -> dict[str, Any]:
     }
 
 
-def lessons(database: Database) -> int:
+def results(database: Database) -> int:
     with database.read() as session:
         query = select(func.count(ExperimentRow.id)).where(ExperimentRow.lesson.is_not(None))
         return session.scalar(query) or 0
@@ -102,51 +102,51 @@ def test_whoever_starts_after_lessons_were_folded_knows_the_same_and_tries_the_s
     campaign = going_on(world)
     until_run(world, campaign, 2, steps=10)
     world.engine.scheduler.shut_down("restart", world.now)
-    before, there = told(database, world.now), lessons(database)
+    before, there = told(database, world.now), results(database)
     # When what had ended before the second began is folded, and dropped where nobody asks for it
-    gone = fold(database, middle, world.now, "ann").rows
-    # Then some lessons are gone, and nobody knows less
-    assert 0 < gone == there - lessons(database)
+    gone = compact(database, middle, world.now, "ann").rows
+    # Then some results are gone, and nobody knows less
+    assert 0 < gone == there - results(database)
     assert told(database, world.now) == before
     # And nor when it has gone on, and everything is folded
     world.engine = Engine(database, now=world.now)
     (campaign,) = world.engine.scheduler.state.campaigns.values()
     until_run(world, campaign, 3, steps=10)
     world.engine.scheduler.shut_down("restart", world.now)
-    before, there = told(database, world.now), lessons(database)
+    before, there = told(database, world.now), results(database)
     assert any(plan is not None for _, plan, *_ in before["plans"])
     with database.read() as session:
-        expected = compaction.foreseen(session, world.now + 1, world.now).lessons.rows
-    assert 0 < fold(database, world.now + 1, world.now, "ann").rows == expected
-    assert lessons(database) == there - expected
+        expected = compaction.foreseen(session, world.now + 1, world.now).results.rows
+    assert 0 < compact(database, world.now + 1, world.now, "ann").rows == expected
+    assert results(database) == there - expected
     assert told(database, world.now) == before
     # And what shows a finding is still there, but no start reads it, nor what else is folded
     with database.read() as session:
         shown = session.scalars(select(FindingRow.experiment_id)).all()
         assert all(session.get_one(ExperimentRow, each).lesson for each in shown)
-        stood, rows = snapshots.of_campaign(session, campaign.id)
+        stored, rows = snapshots.of_campaign(session, campaign.id)
         taught = snapshots.of_classes(session, ["GET /boot"])["GET /boot"]
     assert {row.run for row in rows} <= {3}
-    assert (stood["GET /boot"].run, list(taught.lessons)) == (3, [])
+    assert (stored["GET /boot"].run, list(taught.results)) == (3, [])
     # And nothing is left to fold
-    assert fold(database, world.now + 1, world.now, "ann").rows == 0
+    assert compact(database, world.now + 1, world.now, "ann").rows == 0
 
 
 def test_of_a_campaign_that_is_over_all_lessons_go(second_run: tuple[World, Campaign]) -> None:
     # Given a campaign whose first run is folded
     world, campaign = second_run
-    fold(world.database, world.now + 1, world.now, "ann")
+    compact(world.database, world.now + 1, world.now, "ann")
     # When it is stopped in a later one
     world.steps(20)
     world.engine.scheduler.commands.stop(campaign.id, "enough", "ann", world.now)
     world.engine.scheduler.shut_down("restart", world.now)
     # Then what was to go has gone, and nothing is kept for whoever takes it up
     with world.database.read() as session:
-        expected = compaction.foreseen(session, world.now + 1, world.now).lessons.rows
-    assert 0 < expected == fold(world.database, world.now + 1, world.now, "ann").rows
+        expected = compaction.foreseen(session, world.now + 1, world.now).results.rows
+    assert 0 < expected == compact(world.database, world.now + 1, world.now, "ann").rows
     with world.database.read() as session:
-        assert compaction.foreseen(session, world.now + 1, world.now).lessons.rows == 0
-        assert set(session.scalars(select(BalanceRow.campaign_id))) == {snapshots.ALL}
+        assert compaction.foreseen(session, world.now + 1, world.now).results.rows == 0
+        assert set(session.scalars(select(SnapshotRow.campaign_id))) == {snapshots.ALL}
 
 
 def test_of_two_that_fold_at_once_the_later_one_undoes_nothing(
@@ -163,11 +163,11 @@ def test_of_two_that_fold_at_once_the_later_one_undoes_nothing(
     def meanwhile(*given: Any) -> AbstractContextManager[Change]:
         """Another one folds more, and drops it."""
         monkeypatch.undo()
-        assert fold(world.database, world.now + 1, world.now, "bob").rows
+        assert compact(world.database, world.now + 1, world.now, "bob").rows
         return database.change(*given)
 
     monkeypatch.setattr(database, "change", meanwhile)
-    fold(database, middle, world.now, "ann")
+    compact(database, middle, world.now, "ann")
     # Then nobody knows less
     assert told(world.database, world.now) == before
 
@@ -177,14 +177,14 @@ def test_what_is_too_young_to_be_dropped_is_folded_all_the_same(
 ) -> None:
     # Given a campaign in its second run, the first of which ended some days ago
     world, campaign = second_run
-    before, there = told(world.database, world.now), lessons(world.database)
+    before, there = told(world.database, world.now), results(world.database)
     # When only what is older still is dropped
-    fold(world.database, 0.0, world.now + 3 * compaction.FRESH, "ann")
-    # Then all lessons are there, no start reads them, and it knows the same
-    assert lessons(world.database) == there
+    compact(world.database, 0.0, world.now + 3 * compaction.FRESH, "ann")
+    # Then all results are there, no start reads them, and it knows the same
+    assert results(world.database) == there
     with world.database.read() as session:
         assert not any(row.run < 2 for row in snapshots.of_campaign(session, campaign.id)[1])
-        assert not snapshots.of_classes(session, ["GET /boot"])["GET /boot"].lessons
+        assert not snapshots.of_classes(session, ["GET /boot"])["GET /boot"].results
     assert told(world.database, world.now) == before
 
 
@@ -197,8 +197,8 @@ def test_a_campaign_knows_no_less_where_lessons_of_a_class_that_went_are_folded(
         with world.database.change(world.now) as change:
             classes.remove(change, "GET /pay")
         before = told(world.database, world.now)
-        # When its lessons are folded
-        assert fold(world.database, world.now + 1, world.now, "ann").rows
+        # When its results are folded
+        assert compact(world.database, world.now + 1, world.now, "ann").rows
         # Then what experience says of its faults is still known
         assert told(world.database, world.now) == before
         assert before["experience"][0].likelihood("error@checkout") > 0.1

@@ -22,7 +22,7 @@ Answer = TypeVar("Answer")
 
 
 def test_questions_are_answered_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given a class of which all is known, and whose lessons take long to go over
+    # Given a class of which all is known, and whose results take long to go over
     threads: list[int] = []
     gathered, going_on, asked = (
         evidence.knowledge_from,

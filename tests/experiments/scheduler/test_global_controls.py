@@ -60,7 +60,7 @@ class Installation:
     stores: dict[str, Database] = field(default_factory=dict)
     engines: dict[str, Engine] = field(default_factory=dict)
 
-    def above(self, name: str) -> GlobalControls:
+    def global_controls(self, name: str) -> GlobalControls:
         default = self.engines.get("")
 
         def others() -> list[Database]:
@@ -77,8 +77,10 @@ class Installation:
 
     def world(self, name: str) -> World:
         """One namespace at work: a program of its own, and the same devices as all others."""
-        above = self.above(name)
-        engine = Engine(self.stores[name], now=START, limits=self.limits, above=above)
+        global_controls = self.global_controls(name)
+        engine = Engine(
+            self.stores[name], now=START, limits=self.limits, global_controls=global_controls
+        )
         self.engines[name] = engine
         return World(self.stores[name], {"/boot": PROGRAM}, engine=engine)
 
@@ -152,7 +154,7 @@ def test_neither_the_limits_of_all_nor_those_of_one_are_ever_exceeded(
     going: list[tuple[str, Order, int]] = []
     for number, (name, members, share, seconds) in enumerate(acts):
         order = an_order(f"e{turn}-{number}", members, now)
-        answer = here.above(name).arm(stores[name], order, mine[name], now)
+        answer = here.global_controls(name).arm(stores[name], order, mine[name], now)
         if isinstance(answer, Armed):
             going.append((name, order, int(answer.members * share)))
             assert len(going) <= limits.max_concurrent
@@ -181,7 +183,7 @@ def test_what_is_left_of_the_limits_of_all_may_be_used_and_no_more(
 
     def arm(name: str, members: int, own: Limits = limits) -> Armed | Refused:
         order = an_order(f"{name}{next(_TURN)}", members, now)
-        return here.above(name).arm(stores[name], order, own, now)
+        return here.global_controls(name).arm(stores[name], order, own, now)
 
     assert arm("checkout", 20) == Armed(20, ())
     second = arm("search", 25)
@@ -228,10 +230,10 @@ def test_others_are_told_a_salt_and_no_id(stores: Mapping[str, Database]) -> Non
     now = 1e6 + next(_TURN) * 10 * DAY
     here = Installation(Limits(), dict(stores))
     _campaigns(stores, now)
-    first = here.above("checkout").arm(
+    first = here.global_controls("checkout").arm(
         stores["checkout"], an_order("first", 20, now), Limits(), now
     )
-    second = here.above("").arm(stores[""], an_order("second", 20, now), Limits(), now)
+    second = here.global_controls("").arm(stores[""], an_order("second", 20, now), Limits(), now)
 
     assert isinstance(first, Armed)
     assert isinstance(second, Armed)

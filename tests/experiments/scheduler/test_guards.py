@@ -282,7 +282,7 @@ def test_a_class_that_fails_by_itself_is_tried_where_the_campaign_asks_for_less(
     def befalls(device: str, _arm: object, _now: float) -> Fate:
         return Fate(fails=int(device[1:]) % 5 == 0)
 
-    with World.in_memory(weather=befalls) as world:
+    with World.in_memory(noise=befalls) as world:
         strict = world.start(QUICK)
         world.steps(10)
         assert strict.waiting == {"GET /boot": "steady state does not hold: 80% succeed"}

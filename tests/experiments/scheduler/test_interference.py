@@ -215,7 +215,7 @@ def test_a_restless_place_ends_a_campaign_of_unions_and_confirms_nothing() -> No
     def befalls(device: str, arm: Arm | None, _now: float) -> Fate:
         return Fate(fails=arm is None and bool(rules[0]()) and int(device[1:]) % 2 == 0)
 
-    with World.in_memory({"/boot": boot}, weather=befalls) as world:
+    with World.in_memory({"/boot": boot}, noise=befalls) as world:
         rules.append(world.rules)
         campaign = world.start(replace(SETTINGS, rechecks=2))
         over(world, campaign, limit=6_000)
@@ -239,7 +239,7 @@ def test_two_that_hurt_with_a_survived_one_between_confirm_nothing() -> None:
         number = seen.setdefault(armed[0], len(seen)) if armed else 1
         return Fate(fails=arm == "treatment" and number % 2 == 0)
 
-    with World.in_memory({"/boot": optional()}, weather=befalls) as world:
+    with World.in_memory({"/boot": optional()}, noise=befalls) as world:
         rules.append(world.rules)
         over(world, world.start(replace(SETTINGS, rechecks=0)), limit=6_000)
         assert set(world.findings().values()) <= {"suspected", "refuted"}
@@ -283,7 +283,7 @@ def test_bursts_as_there_were_before_are_nobodys_harm() -> None:
     def befalls(device: str, _: object, now: float) -> Fate:
         return Fate(fails=now % 20 < 10 and int(device[1:]) % 7 == 0)
 
-    with World.in_memory({"/boot": optional()}, weather=befalls) as world:
+    with World.in_memory({"/boot": optional()}, noise=befalls) as world:
         for _ in range(57 * 10):
             world.step(requests=4, seconds=0.1)
         world.start(replace(SETTINGS, treatment=0.02, window=60.0), classes=("GET /boot",))
@@ -299,7 +299,7 @@ def test_what_an_experiment_does_to_others_is_no_weather() -> None:
         for _ in range(100):
             world.step(requests=4, seconds=0.1)
         (known,) = world.engine.catalogue.classes.values()
-        worst = known.traffic.spells.worst(world.now)
+        worst = known.traffic.baseline.worst(world.now)
     assert worst.failed == 0
     assert worst.total >= LENGTH
 

@@ -323,7 +323,7 @@ def test_no_edge_is_lent_more_than_it_has_shown(
     board.heard("e0", "", {}, now, asked=0)
     board.put(a_rule("x"), members, now)
     for what, which, much in steps:
-        name, posted = f"e{which}", board["x"]
+        name, armed_rule = f"e{which}", board["x"]
         if what == "later":
             now += LEASE + 1
             board.renew(now + LEASE)
@@ -340,10 +340,10 @@ def test_no_edge_is_lent_more_than_it_has_shown(
             board.heard(name, "", {}, now, asked=0)
         if what == "fetch":
             dealt = board.lease(name, now)["rules"][0]["members"]
-            part = posted.parts.get(name)
+            part = armed_rule.parts.get(name)
             may[name] = max(may.get(name, 0), dealt + (part.granted if part else 0))
-        assert sum(may.values()) <= posted.spent <= posted.given <= members
-        lent = {n: (p.lent, p.heard.treatment) for n, p in posted.parts.items()}
+        assert sum(may.values()) <= armed_rule.spent <= armed_rule.given <= members
+        lent = {n: (p.lent, p.heard.treatment) for n, p in armed_rule.parts.items()}
         assert all(loan <= max(FIRST_LOAN, shown) for loan, shown in lent.values())
         unproven = sum(loan for loan, shown in lent.values() if not shown)
         assert unproven <= max(FIRST_LOAN, members // UNPROVEN)

@@ -51,11 +51,11 @@ def verdicts(world: World) -> list[tuple[str | None, str]]:
 
 @pytest.mark.parametrize("share", [0.6, 0.0])
 def test_what_hurts_those_that_ask_seldom_is_not_tolerated(share: float) -> None:
-    def weather(device: str, arm: Arm | None, now: float) -> Fate:
+    def noise(device: str, arm: Arm | None, now: float) -> Fate:
         hurt = arm == "treatment" and device.startswith("seldom")
         return Fate(fails=hurt and crc32(device.encode()) % 100 < 100 * share)
 
-    with Uneven.in_memory({"/": serve}, weather=weather) as world:
+    with Uneven.in_memory({"/": serve}, noise=noise) as world:
         for _ in range(30):
             world.step(60)
         campaign = world.start(BOUNDS)

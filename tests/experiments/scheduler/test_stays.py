@@ -66,7 +66,7 @@ def verdicts(world: World) -> list[str | None]:
 
 
 def a_world(losing: Losing) -> AbstractContextManager[World]:
-    return World.in_memory({"/": serve}, limits=LIMITS, weather=losing)
+    return World.in_memory({"/": serve}, limits=LIMITS, noise=losing)
 
 
 @pytest.mark.parametrize("devices", [83, 403])
@@ -124,7 +124,7 @@ def test_the_next_request_may_be_of_another_class() -> None:
         "/cart": serve,
         "/checkout": lambda request: request.call("bank"),
     }
-    with World.in_memory(both, limits=LIMITS, weather=forgets) as world:
+    with World.in_memory(both, limits=LIMITS, noise=forgets) as world:
         world.devices = 403
         campaign = tried(world, classes=["GET /cart"])
         assert campaign.explorations["GET /cart"].states == {FAULT: "open"}

@@ -18,7 +18,7 @@ from ldfi.checker.verify import Against, verify
 from ldfi.errors import Conflict
 from ldfi.experiments.domain.campaign.calendar import Schedule
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
-from ldfi.experiments.scheduler.compaction import fold, foreseen
+from ldfi.experiments.scheduler.compaction import compact, foreseen
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database, chain, checkpoints
 from ldfi.experiments.store.retention import Pruned
@@ -37,7 +37,7 @@ ON_SQLITE = pytest.mark.parametrize("again", ["sqlite"], indirect=True)
 
 @pytest.fixture
 def lived(again: Again) -> tuple[World, Campaign]:
-    """A campaign in its third run, of which all old lessons are folded, in a service with a
+    """A campaign in its third run, of which all old results are folded, in a service with a
     key."""
     return again(a_life, KEY)
 
@@ -45,7 +45,7 @@ def lived(again: Again) -> tuple[World, Campaign]:
 def a_life(database: Database) -> tuple[World, Campaign]:
     world = World(database)
     campaign = in_its_third_run(world)
-    fold(database, world.now + 1, world.now, "ann")
+    compact(database, world.now + 1, world.now, "ann")
     return world, campaign
 
 
@@ -60,8 +60,8 @@ def in_its_third_run(world: World) -> Campaign:
 
 def going(session: Session, database: Database, now: float) -> list[str]:
     """What a prune promises that is not one."""
-    folded = foreseen(session, now + 1, now)
-    return checkpoints.going(session, database.keys, now + 1, folded.going, folded.stands)
+    compacted = foreseen(session, now + 1, now)
+    return checkpoints.going(session, database.keys, now + 1, compacted.going, compacted.stands)
 
 
 def test_what_a_certificate_rests_on_is_borne_out_when_other_records_are_gone(
@@ -164,7 +164,7 @@ def test_the_first_key_signs_what_was_pruned_before_as_it_does_the_runs(
     assert (answer.false, answer.lacking) == ([], [])
     assert answer.pruned
     # And so is what is pruned later
-    fold(world.database, world.now + 1, world.now, "ann")
+    compact(world.database, world.now + 1, world.now, "ann")
     checkpoints.prune(world.database, world.now + 1, world.now, "ann")
     answer = checked(world, file_of(world, campaign))
     assert (answer.false, answer.lacking) == ([], [])
@@ -181,7 +181,7 @@ def test_a_checkpoint_whose_signatures_were_taken_out_is_not_signed_again(
         row.document = json.dumps({**json.loads(row.document), "signatures": {}})
     campaign = one_more_run(world, campaign)
     assert any("nobody has signed" in each for each in false((world, campaign)))
-    fold(world.database, world.now + 1, world.now, "ann")
+    compact(world.database, world.now + 1, world.now, "ann")
     with world.database.read() as session:
         assert going(session, world.database, world.now)
     with pytest.raises(Conflict, match="not what was signed"):
@@ -211,7 +211,7 @@ def test_whoever_has_no_key_stops_once_the_chain_is_signed(again: Again) -> None
 @pytest.fixture
 def small_lots(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that several are of one class version, as when more is old another day."""
-    monkeypatch.setattr(checkpoints, "LOT", SMALL)
+    monkeypatch.setattr(checkpoints, "BATCH", SMALL)
 
 
 @pytest.mark.usefixtures("small_lots")

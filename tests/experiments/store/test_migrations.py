@@ -20,10 +20,10 @@ from ldfi.errors import Invalid
 from ldfi.experiments.store import revisions, switches
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import (
-    BalanceRow,
     Base,
     CampaignRow,
     ExperimentRow,
+    SnapshotRow,
 )
 
 OF_BEFORE = Path(__file__).parent / "revision-0022.sql"
@@ -151,11 +151,11 @@ def test_lessons_and_balances_are_small_on_sqlite(database: Database) -> None:
     with database.change(1.0) as change:
         mine = {"campaign_id": "c", "request_class": "GET /", "faults": [], "hypothesis": []}
         rest = {"purpose": "explore", "state": "decided", "created_at": 1.0, "lease_until": 1.0}
-        for number, lesson in enumerate((learned, None)):
-            change.session.add(ExperimentRow(id=f"{number}", lesson=lesson, **mine, **rest))
-        stood = {"version": 1, "run": 1, "until": 1.0, "experience": {}}
+        for number, result in enumerate((learned, None)):
+            change.session.add(ExperimentRow(id=f"{number}", lesson=result, **mine, **rest))
+        stored = {"version": 1, "run": 1, "until": 1.0, "experience": {}}
         change.session.add(
-            BalanceRow(campaign_id="", request_class="GET /", document=learned, **stood)
+            SnapshotRow(campaign_id="", request_class="GET /", document=learned, **stored)
         )
 
         change.session.add(
@@ -166,16 +166,16 @@ def test_lessons_and_balances_are_small_on_sqlite(database: Database) -> None:
 
     def written() -> list[str | bytes | None]:
         with database.engine.connect() as connection:
-            lessons = connection.execute(text("SELECT lesson FROM experiment ORDER BY id"))
+            results = connection.execute(text("SELECT lesson FROM experiment ORDER BY id"))
             documents = connection.execute(text("SELECT document FROM balance"))
             certificates = connection.execute(text("SELECT certificates FROM campaign"))
-            return [*lessons.scalars(), *documents.scalars(), *certificates.scalars()]
+            return [*results.scalars(), *documents.scalars(), *certificates.scalars()]
 
     def read() -> list[object]:
         with database.read() as session:
-            lessons = session.scalars(select(ExperimentRow.lesson).order_by(ExperimentRow.id))
+            results = session.scalars(select(ExperimentRow.lesson).order_by(ExperimentRow.id))
             certificates = session.scalars(select(CampaignRow.certificates))
-            return [*lessons, *session.scalars(select(BalanceRow.document)), *certificates]
+            return [*results, *session.scalars(select(SnapshotRow.document)), *certificates]
 
     assert read() == [learned, None, learned, [learned]]
     if database.engine.dialect.name == "sqlite":

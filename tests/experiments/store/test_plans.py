@@ -85,8 +85,8 @@ def test_what_was_taught_of_classes_is_looked_up_by_class(
 ) -> None:
     with database.change(1.0) as change:
         for name in ("GET /a", "GET /b"):
-            stood = snapshots.StoredSnapshot(1, 0, 100.0, Experience(), Snapshot())
-            snapshots.save(change, snapshots.ALL, {name: stood})
+            stored = snapshots.StoredSnapshot(1, 0, 100.0, Experience(), Snapshot())
+            snapshots.save(change, snapshots.ALL, {name: stored})
     with planned(database) as plans, database.read() as session:
         snapshots.of_classes(session, ["GET /a", "GET /b", "GET /new"], most)
 

@@ -7,7 +7,7 @@ from sqlalchemy import func, select, update
 
 from ldfi.errors import NotFound
 from ldfi.experiments.domain.campaign.campaign import Campaign
-from ldfi.experiments.scheduler.compaction import fold, foreseen
+from ldfi.experiments.scheduler.compaction import compact, foreseen
 from ldfi.experiments.store import (
     Database,
     checkpoints,
@@ -28,9 +28,9 @@ from tests.experiments.store.test_checkpoints import in_its_third_run
 
 @pytest.fixture
 def lived(again: Again) -> tuple[World, Campaign]:
-    """A campaign in its third run, after one that is over; nothing is pruned but lessons."""
+    """A campaign in its third run, after one that is over; nothing is pruned but results."""
     world, campaign = again(unfolded, KEY)
-    fold(world.database, world.now + 1, world.now, "ann")
+    compact(world.database, world.now + 1, world.now, "ann")
     return world, campaign
 
 
@@ -111,18 +111,20 @@ def test_what_is_whole_or_not_folded_stays(lived: tuple[World, Campaign]) -> Non
 
 
 def test_what_a_dry_run_promises_is_what_goes(again: Again) -> None:
-    """Also of records of lessons that the same prune folds, and of rows of these records."""
+    """Also of records of results that the same prune folds, and of rows of these records."""
     # Given a campaign in its third run, and another that is over, of which nothing is folded
     world, _ = again(unfolded, KEY)
     database, now = world.database, world.now
     with database.read() as session:
-        folded = foreseen(session, now + 1, now)
-        records = checkpoints.going(session, database.keys, now + 1, folded.going, folded.stands)
-        rows = prune_experiments.old(session, now + 1, folded.going, {*records})
-    promised = {"lessons": folded.lessons.rows, "records": len(records), "rows": len(rows)}
+        compacted = foreseen(session, now + 1, now)
+        records = checkpoints.going(
+            session, database.keys, now + 1, compacted.going, compacted.stands
+        )
+        rows = prune_experiments.old(session, now + 1, compacted.going, {*records})
+    promised = {"lessons": compacted.results.rows, "records": len(records), "rows": len(rows)}
     # When it is done
     gone = {
-        "lessons": fold(database, now + 1, now, "ann").rows,
+        "lessons": compact(database, now + 1, now, "ann").rows,
         "records": checkpoints.prune(database, now + 1, now, "ann").rows,
         "rows": prune_experiments.prune(database, now + 1, now, "ann").rows,
     }

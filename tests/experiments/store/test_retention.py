@@ -130,10 +130,10 @@ def in_memory() -> Iterator[Database]:
 @given(
     ages=st.lists(st.integers(0, 20), min_size=1, max_size=12),
     told=st.none() | st.integers(1, 14),
-    lot=st.integers(1, 5),
+    batch=st.integers(1, 5),
 )
 def test_of_the_audit_goes_what_is_old_told_and_not_the_last(
-    ages: list[int], told: int | None, lot: int, in_memory: Database
+    ages: list[int], told: int | None, batch: int, in_memory: Database
 ) -> None:
     database, now, keep = in_memory, 1_000.0, 10.0
     with database.change(0.0) as change:
@@ -146,7 +146,7 @@ def test_of_the_audit_goes_what_is_old_told_and_not_the_last(
             positions.save(change, "ldfi.events", {0: Position(told, told)})
     terms = Retention(keep, keep, "" if told is None else "ldfi.events")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(retention, "LOT", lot)
+        patch.setattr(retention, "BATCH", batch)
         prune(database, terms, now, "ann")
     with database.read() as session:
         left = set(session.scalars(select(AuditRow.id).where(AuditRow.what.startswith("entry "))))
@@ -238,7 +238,7 @@ def test_windows_replays_and_tokens_go_when_they_are_over(database: Database) ->
 def test_what_breaks_off_goes_on_where_it_was(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "LOT", 3)
+    monkeypatch.setattr(retention, "BATCH", 3)
     with database.change(0.0) as change:
         for number in range(10):
             change.audit(f"entry {number}")
@@ -319,7 +319,7 @@ def of_somebody_else(file: Path) -> str:
     others.execute("CREATE TABLE audit (id INTEGER)")
     others.commit()
     others.close()
-    return "no database of ldfi"
+    return "not a database of ldfi"
 
 
 @pytest.mark.parametrize("made", [of_an_older_version, of_somebody_else])

@@ -10,7 +10,7 @@ from sqlalchemy import create_engine, select, text
 
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.rewrite_rows import put_anew
-from ldfi.experiments.store.schema import AuditRow, BalanceRow, MaintenanceRow
+from ldfi.experiments.store.schema import AuditRow, MaintenanceRow, SnapshotRow
 
 ROWS = 2_000
 LONG = "because " * 200
@@ -83,25 +83,25 @@ def test_what_is_compressed_stays_so(file: Path) -> None:
     database = Database(f"sqlite:///{file}")
     columns = text("SELECT typeof(experience), experience, document FROM balance")
     with database.change(1.0) as change:
-        stood = {"tried": {"a": 1}}
+        stored = {"tried": {"a": 1}}
         change.session.add(
-            BalanceRow(
+            SnapshotRow(
                 campaign_id="c",
                 request_class="GET /",
                 version=1,
                 run=1,
                 until=0.0,
-                experience=stood,
-                document=stood,
+                experience=stored,
+                document=stored,
             )
         )
         change.session.flush()
         before = change.session.execute(columns).one()
     with database.change(2.0) as change:
-        put_anew(change.session, BalanceRow.campaign_id, {"c": {"document": {"b": 2}}})
+        put_anew(change.session, SnapshotRow.campaign_id, {"c": {"document": {"b": 2}}})
     with database.read() as session:
         assert session.execute(columns).one()[:2] == before[:2]
-        assert session.scalars(select(BalanceRow)).one().document == {"b": 2}
+        assert session.scalars(select(SnapshotRow)).one().document == {"b": 2}
     database.close()
 
 

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from ldfi.explore.external.code import SKIPPED, Unmapped, code_digest
 from ldfi.explore.external.services import Service, Services
 from ldfi.explore.pytest.bounds import Bounds
-from ldfi.explore.pytest.lessons import (
+from ldfi.explore.pytest.survived_files import (
     basis_of_command,
-    keep_lessons,
-    lessons_file,
-    read_lessons,
+    keep_survived,
+    read_survived,
+    survived_file,
 )
 from tests.explore.external.test_services import service as answering
 
@@ -206,16 +206,16 @@ def test_what_is_typed_and_declared_of_a_command_is_in_its_key(tmp_path: Path) -
 
 
 def test_a_file_for_each_test_is_written_whole(tmp_path: Path) -> None:
-    path = lessons_file(tmp_path / "lessons", "tests/test_a.py::test_page[1/2]")
-    other = lessons_file(tmp_path / "lessons", "tests/test_b.py::test_page[1/2]")
+    path = survived_file(tmp_path / "lessons", "tests/test_a.py::test_page[1/2]")
+    other = survived_file(tmp_path / "lessons", "tests/test_b.py::test_page[1/2]")
     assert path != other
-    assert read_lessons(path) is None
+    assert read_survived(path) is None
 
-    assert keep_lessons(path, {"format": "x"}) == keep_lessons(path, None) == ""
+    assert keep_survived(path, {"format": "x"}) == keep_survived(path, None) == ""
 
-    assert read_lessons(path) == {"format": "x"}
+    assert read_survived(path) == {"format": "x"}
     assert [*path.parent.iterdir()] == [path]
     for unreadable in ("{", "[" * 200_000):
         path.write_text(unreadable)
-        assert read_lessons(path) is None
-    assert "x.json cannot be written: " in keep_lessons(path / "x.json", {"format": "\ud800"})
+        assert read_survived(path) is None
+    assert "x.json cannot be written: " in keep_survived(path / "x.json", {"format": "\ud800"})

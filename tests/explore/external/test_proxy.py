@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from ldfi.explore.external.assertions import AnswerAssertion
-from ldfi.explore.external.proxy import Passage, Proxy
+from ldfi.explore.external.proxy import ProxiedRun, Proxy
 from ldfi.explore.external.receiver import InvalidAddress
 from ldfi.explore.external.stamp import SharedKeys, Stamp
 from ldfi.fit import baggage
@@ -84,9 +84,9 @@ def test_what_passes_is_stamped_and_else_as_it_was(
     target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.time", lambda: 1_000_000.0)  # a context expires at a full second
-    passage = Passage(TRACE, STAMP)
+    proxied_run = ProxiedRun(TRACE, STAMP)
     with proxied(target + "/base") as proxy:
-        proxy.begin(passage)
+        proxy.begin(proxied_run)
         answer, content = ask(
             proxy, "POST", "/a?b=c", "hello", baggage="fit=forged,mine=1", traceparent="00-x"
         )
@@ -95,14 +95,14 @@ def test_what_passes_is_stamped_and_else_as_it_was(
 
     got = json.loads(content)
     assert (got["method"], got["path"], got["body"]) == ("POST", "/base/a?b=c", "hello")
-    (sent,) = [each.sent for each in passage.passed]
+    (sent,) = [each.sent for each in proxied_run.passed]
     assert got["headers"]["traceparent"] == f"00-{TRACE}-{sent.span_id}-01"
     assert baggage.values(got["headers"]["baggage"]) == [STAMP.context()]
     assert got["headers"]["baggage"].endswith(",mine=1")
     assert answer.getheader("x-kept") == "yes"
     assert answer.headers.get_all("set-cookie") == ["a=1", "b=2"]
     assert "traceparent" not in json.loads(unstamped)["headers"]
-    assert len(passage.passed) == 1
+    assert len(proxied_run.passed) == 1
 
 
 def test_bodies_in_chunks_and_answers_without_one(target: str) -> None:
@@ -116,9 +116,9 @@ def test_bodies_in_chunks_and_answers_without_one(target: str) -> None:
 
 @pytest.mark.parametrize("length", ["-1", "five", "1_0"])
 def test_a_body_of_no_length_goes_nowhere(target: str, length: str) -> None:
-    passage = Passage(TRACE, STAMP)
+    proxied_run = ProxiedRun(TRACE, STAMP)
     with proxied(target) as proxy:
-        proxy.begin(passage)
+        proxy.begin(proxied_run)
         connection = http.client.HTTPConnection(urlsplit(proxy.url).netloc, timeout=10)
         connection.putrequest("POST", "/")
         connection.putheader("Content-Length", length)
@@ -127,33 +127,33 @@ def test_a_body_of_no_length_goes_nowhere(target: str, length: str) -> None:
         connection.close()
 
     assert (answer.status, answer.getheader("connection")) == (400, "close")
-    assert passage.passed == []
+    assert proxied_run.passed == []
 
 
 def test_answers_are_held_against_what_is_asserted(target: str) -> None:
-    passage = Passage(TRACE, STAMP)
+    proxied_run = ProxiedRun(TRACE, STAMP)
     with proxied(target, "status==200", "json.method==GET") as proxy:
-        proxy.begin(passage)
+        proxy.begin(proxied_run)
         for method, path in (("GET", "/"), ("DELETE", "/"), ("GET", "/teapot")):
             ask(proxy, method, path)
 
-    assert [each.wrong for each in passage.passed] == [
+    assert [each.wrong for each in proxied_run.passed] == [
         (),
         ("json.method==GET",),
         ("status==200",),
     ]
-    assert [each.sent.failed for each in passage.passed] == [False, False, True]
+    assert [each.sent.failed for each in proxied_run.passed] == [False, False, True]
 
 
 def test_a_target_that_is_away_is_a_bad_gateway() -> None:
-    passage = Passage(TRACE, STAMP)
+    proxied_run = ProxiedRun(TRACE, STAMP)
     with proxied("http://127.0.0.1:1") as proxy:
-        proxy.begin(passage)
+        proxy.begin(proxied_run)
         answer, content = ask(proxy, "GET", "/")
 
     assert answer.status == 502
     assert b"ConnectionRefusedError" in content
-    assert [each.sent.status for each in passage.passed] == [0]
+    assert [each.sent.status for each in proxied_run.passed] == [0]
 
 
 def test_targets_and_addresses_that_are_none(target: str) -> None:

@@ -30,7 +30,7 @@ reports = st.builds(
 @pytest.mark.parametrize("case", CASES, ids=[case["text"][:40] or "empty" for case in CASES])
 def test_a_vector_is_read_as_it_says(case: dict[str, Any]) -> None:
     if case["read"] is None:
-        with pytest.raises(ValueError, match="no "):
+        with pytest.raises(ValueError, match=r"not? "):
             InjectorReport.parse(case["text"])
         return
     read = InjectorReport.parse(case["text"])
@@ -64,5 +64,5 @@ def test_a_report_is_bounded() -> None:
     most = " ".join(["1 node", *(f"a>http:{i}" for i in range(MAX_REACHES))])
     assert len(InjectorReport.parse(most).reaches) == MAX_REACHES
     for long in (most + " a>more", "1 node a>" + MAX_LENGTH * "b"):
-        with pytest.raises(ValueError, match="no "):
+        with pytest.raises(ValueError, match=r"not? "):
             InjectorReport.parse(long)

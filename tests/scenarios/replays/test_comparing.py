@@ -84,9 +84,9 @@ def test_a_heavier_tail_is_told_in_any_weather() -> None:
     def storm(usual: float, heavier: float) -> Seconds:
         def seconds(rng: random.Random, due: float) -> float:
             normal = rng.gauss(0.0, 1.0)
-            weather = 0.6 * math.sin(due) + 0.3 * math.sin(due / 3.0)
+            noise = 0.6 * math.sin(due) + 0.3 * math.sin(due / 3.0)
             tail = math.pow(heavier, max(0.0, normal / 2.33))
-            return usual * math.exp(0.5 * normal + weather) * tail
+            return usual * math.exp(0.5 * normal + noise) * tail
 
         return seconds
 

@@ -47,16 +47,16 @@ def test_students_t_is_as_in_tables(statistic: float, freedom: float, expected: 
 def test_holm_claims_what_the_closure_of_weighted_bonferroni_does(
     given_: list[tuple[float, float]],
 ) -> None:
-    chances, weights = [each[0] for each in given_], [each[1] for each in given_]
+    p_values, weights = [each[0] for each in given_], [each[1] for each in given_]
     every = range(len(given_))
 
     def rejected(chosen: tuple[int, ...]) -> bool:
         whole = sum(weights[i] for i in chosen)
-        return any(chances[i] <= 0.05 * weights[i] / whole * (1 + 1e-12) for i in chosen)
+        return any(p_values[i] <= 0.05 * weights[i] / whole * (1 + 1e-12) for i in chosen)
 
     subsets = [each for size in range(1, len(given_) + 1) for each in combinations(every, size)]
     expected = [all(rejected(each) for each in subsets if i in each) for i in every]
-    found = holm(chances, weights, 0.05 * (1 + 1e-12))
+    found = holm(p_values, weights, 0.05 * (1 + 1e-12))
     assert all(not one or two for one, two in zip(found, expected, strict=True))
     if not any(found):
         assert not rejected(tuple(every))

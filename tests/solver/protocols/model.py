@@ -61,13 +61,13 @@ class Protocol(ABC):
 
     @abstractmethod
     def goals(self) -> Mapping[Goal, tuple[bool, Proofs]]:
-        """Tell for each goal whether its precondition holds, and the proofs of its postcondition.
+        """Return for each goal whether its precondition holds, and the proofs of its postcondition.
 
         The precondition is taken for granted in the proofs: where it does not hold, all is well.
         """
 
     def held_back(self, fact: Proofs) -> bool:
-        """Tell whether a rule guarded by "not ``fact``" is held back; remembers what held it."""
+        """Return whether a rule guarded by "not ``fact``" is held back; remembers what held it."""
         if fact:
             self.relied = both(self.relied, fact)
         return bool(fact)
@@ -168,7 +168,7 @@ class Setting:
         )
 
     def violates(self, faults: Faults) -> bool:
-        """Tell whether an execution misses a goal although its precondition holds."""
+        """Return whether an execution misses a goal although its precondition holds."""
         goals = self.run(faults, explain=False)
         return any(pre and not post for goal, (pre, post) in goals.items() if goal in self.expected)
 

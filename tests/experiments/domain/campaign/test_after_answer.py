@@ -63,7 +63,7 @@ def test_what_begins_after_the_answer_is_left_out_by_name(begins: float) -> None
     assert told.startswith(f"refused@{MAIL}: ")
     assert frozenset({f"refused@{MAIL}"}) in report.left_out
     # And what the answer needs is still to be tried
-    assert knowledge.fold.explorer.open_count() == 1
+    assert knowledge.solver_input.explorer.open_count() == 1
 
 
 def test_whoever_says_so_leaves_it_out_on_purpose() -> None:
@@ -87,7 +87,7 @@ def test_what_some_requests_wait_for_is_tried_with_these() -> None:
     traffic = traffic_of(*[request(5)] * 10, *[request(300)] * 30)
     assert named(traffic) == {}
     knowledge = Knowledge("POST /orders", SETTINGS, traffic)
-    assert frozenset({f"refused@{MAIL}"}) in knowledge.fold.explorer.open_hypotheses()
+    assert frozenset({f"refused@{MAIL}"}) in knowledge.solver_input.explorer.open_hypotheses()
 
 
 def test_what_hardly_any_request_begins_is_not_named() -> None:

@@ -1,4 +1,4 @@
-"""Lessons that are wrong: what a certificate may rest on, against brute force."""
+"""Results that are wrong: what a certificate may rest on, against brute force."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ sets = st.frozensets(st.sampled_from(ERRORS), min_size=1, max_size=3)
 
 @st.composite
 def good(draw: st.DrawFn) -> ExperimentResult:
-    """A lesson of which spans may have been lost."""
+    """A result of which spans may have been lost."""
     injected = draw(sets)
     fired = draw(st.frozensets(st.sampled_from(sorted(injected)), min_size=1))
     relied_on = draw(st.frozensets(st.sampled_from(ERRORS))) - injected
@@ -52,13 +52,13 @@ def survived(
     )
 
 
-lessons = st.lists(good() | st.builds(harm, sets), max_size=7)
+results = st.lists(good() | st.builds(harm, sets), max_size=7)
 
 
 def known(taught: Iterable[ExperimentResult]) -> Knowledge:
     knowledge = Knowledge("GET /", BOUNDS, TRAFFIC)
-    for lesson in taught:
-        knowledge.learn(lesson)
+    for result in taught:
+        knowledge.learn(result)
     return knowledge
 
 
@@ -85,7 +85,7 @@ def firmly_closed(hypothesis: Faults, taught: list[ExperimentResult]) -> bool:
     return False
 
 
-@given(lessons)
+@given(results)
 def test_a_certificate_is_never_complete_where_what_was_tried_twice_leaves_something_open(
     taught: list[ExperimentResult],
 ) -> None:
@@ -169,9 +169,9 @@ def test_both_sides_of_a_contradiction_are_tried_again_and_the_wrong_one_goes() 
     assert lab.exploration.plan() == Plan(AB, "repeat")
     lab.plans()
     assert not any(
-        each.succeeded for each in lab.exploration.knowledge.lessons if each.injected == AB
+        each.succeeded for each in lab.exploration.knowledge.results if each.injected == AB
     )
-    assert not lab.exploration.knowledge.fold.explorer.violations
+    assert not lab.exploration.knowledge.solver_input.explorer.violations
 
 
 def test_a_contradiction_that_cannot_be_settled_keeps_a_certificate_from_being_complete() -> None:
@@ -215,13 +215,13 @@ def test_nothing_survived_is_tried_again_where_nobody_wants_to_recheck() -> None
 def test_later_runs_try_again_what_closes_most() -> None:
     lab = Lab(serving(OPTIONAL), BOUNDS)
     lab.plans()
-    before = len(lab.lessons)
+    before = len(lab.results)
     lab.exploration.begin_run([frozenset({f"error@{point}"}) for point in "abc"])
 
     repeated = [each for each in lab.plans() if each.purpose == "repeat"]
 
     assert repeated
-    assert 4 * len(repeated) <= len(lab.lessons) - before
+    assert 4 * len(repeated) <= len(lab.results) - before
 
 
 # --- Records from before -----------------------------------------------------------------------
@@ -240,17 +240,21 @@ def test_what_was_learned_by_earlier_rules_is_tried_again_first() -> None:
     assert lab.exploration.plan() == Plan(AB, "repeat")
     lab.carry_out(Plan(AB, "repeat"))
 
-    (lesson,) = lab.exploration.knowledge.lessons
-    assert lesson.rules == RULES
-    assert ExperimentResult.from_json(lesson.to_json()) == lesson
+    (result,) = lab.exploration.knowledge.results
+    assert result.rules == RULES
+    assert ExperimentResult.from_json(result.to_json()) == result
 
 
 def test_what_is_known_is_known_again_by_its_lessons() -> None:
     lab = Lab(serving(OPTIONAL), BOUNDS)
     lab.plans()
     again: Exploration = lab.fresh()
-    again.replay(lab.lessons)
+    again.replay(lab.results)
 
     assert again.knowledge.certificate() == lab.exploration.knowledge.certificate()
-    assert again.knowledge.grounds.open() == lab.exploration.knowledge.grounds.open() == []
+    assert (
+        again.knowledge.evidence_quality.open()
+        == lab.exploration.knowledge.evidence_quality.open()
+        == []
+    )
     assert again.plan() == lab.exploration.plan()

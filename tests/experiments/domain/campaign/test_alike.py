@@ -19,12 +19,12 @@ ASKED = ("status:500", "status:502", "refused")
 SETTINGS = Settings(max_size=1, kinds=ASKED, alike=("5xx",), each_kind=True)
 
 
-def known(*lessons: ExperimentResult, settings: Settings = SETTINGS) -> Knowledge:
+def known(*results: ExperimentResult, settings: Settings = SETTINGS) -> Knowledge:
     run, traffic = lineage(span("", kind="server"), *(span(p, "") for p in POINTS)), Traffic()
     for _ in range(20):
         traffic.observe(observation(run), now=0.0)
     found = Knowledge("GET /", settings, traffic)
-    for each in lessons:
+    for each in results:
         found.learn(each)
     return found
 
@@ -49,7 +49,9 @@ def harm(fault: str) -> ExperimentResult:
 
 def open_kinds(knowledge: Knowledge, point: str = POINTS[0]) -> set[str]:
     faults = {f"{kind}@{point}" for kind in ASKED}
-    return {f.partition("@")[0] for f in faults if knowledge.fold.explorer.judge({f}) == "open"}
+    return {
+        f.partition("@")[0] for f in faults if knowledge.solver_input.explorer.judge({f}) == "open"
+    }
 
 
 def test_what_survives_one_status_is_taken_to_survive_those_that_are_alike() -> None:
@@ -78,7 +80,7 @@ def test_it_is_tried_by_lot() -> None:
 def test_it_falls_where_one_hurts_and_the_other_does_not() -> None:
     knowledge = known(survived("status:500", "status:500"), harm(f"status:502@{POINTS[0]}"))
 
-    judge = knowledge.fold.explorer.judge
+    judge = knowledge.solver_input.explorer.judge
     assert judge({f"status:500@{POINTS[0]}"}) == "safe"
     assert judge({f"status:502@{POINTS[0]}"}) == "failing"
     assert judge({f"status:502@{POINTS[1]}"}) == "safe"  # it stands elsewhere
@@ -90,7 +92,7 @@ def test_it_falls_where_one_hurts_and_the_other_does_not() -> None:
 def test_what_hurts_in_one_way_hurts_in_those_that_are_alike() -> None:
     knowledge = known(harm(f"status:500@{POINTS[0]}"))
     assert open_kinds(knowledge) == {"refused"}
-    assert len(knowledge.fold.explorer.findings) == 1
+    assert len(knowledge.solver_input.explorer.findings) == 1
 
 
 @pytest.mark.parametrize("text", ["", "refused", "6xx", "delay+refused", "refused+teapot"])

@@ -222,9 +222,9 @@ def test_a_calendar_is_read_back_as_it_was_written(
         ({"timezone": "localtime"}, "'localtime' is no time zone"),
         ({"timezone": "right/UTC"}, "'right/UTC' is no time zone"),
         ({"timezone": "../etc"}, "IANA"),
-        ({"timezone": 3}, "3 is no text"),
-        ({"days": ["monday"]}, "'monday' is no day; give some of mon"),
-        ({"days": "mon"}, "'mon' is no list"),
+        ({"timezone": 3}, "3 is not text"),
+        ({"days": ["monday"]}, "'monday' is not a day; give some of mon"),
+        ({"days": "mon"}, "'mon' is not a list"),
         ({"hours": ["9", "17"]}, "'9' is no time of day"),
         ({"hours": ["09:00", "24:01"]}, "'24:01' is no time of day"),
         ({"hours": ["24:00", "06:00"]}, "cannot be"),
@@ -233,13 +233,13 @@ def test_a_calendar_is_read_back_as_it_was_written(
         ({"blackouts": [{"first": "2026-13-01", "last": "2026-12-01", "why": "x"}]}, "2026-13-01"),
         ({"blackouts": [{"first": "2026-12-02", "last": "2026-12-01", "why": "x"}]}, "not after"),
         ({"blackouts": [{"first": "2026-12-02", "last": "2026-12-03", "why": " "}]}, "say why"),
-        ({"blackouts": [{"first": "2026-12-02", "last": "2026-12-03"}]}, "None is no text"),
+        ({"blackouts": [{"first": "2026-12-02", "last": "2026-12-03"}]}, "None is not text"),
         (
             {"blackouts": [{"first": "2026-12-02T01:00Z", "last": "2026-12-03", "why": "x"}]},
             "leave the offset out",
         ),
         ({"zone": "UTC"}, "'zone' is unknown; there are timezone"),
-        ([], "is no object"),
+        ([], "is not an object"),
     ],
 )
 def test_what_cannot_be_read_is_shown_with_the_way_out(document: object, told: str) -> None:

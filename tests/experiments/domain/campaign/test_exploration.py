@@ -1,4 +1,4 @@
-"""What becomes of suspicions, and whether what is known can be learned again from the lessons."""
+"""What becomes of suspicions, and whether what is known can be learned again from the results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ldfi.checker.solving import check
 from ldfi.experiments.domain.campaign.exploration import MAX_TRIES, RESTLESS, Exploration, Plan
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.campaign.result import INTERFERENCES, ExperimentResult, lesson_of
+from ldfi.experiments.domain.campaign.result import INTERFERENCES, ExperimentResult, result_of
 from ldfi.experiments.domain.campaign.suspicions import suspicions
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.slots import Opening
@@ -78,19 +78,19 @@ class Lab:
         self.only = tuple(only)
         self.traffic = traffic_of(self.application, bounds.min_traffic)
         self.exploration = self.fresh()
-        self.lessons: list[ExperimentResult] = []
+        self.results: list[ExperimentResult] = []
 
     def fresh(self) -> Exploration:
         return Exploration(Knowledge("GET /", self.bounds, self.traffic), only=self.only)
 
-    def learn(self, lesson: ExperimentResult) -> dict[frozenset[str], str]:
-        self.lessons.append(lesson)
-        return {each.faults: each.state for each in self.exploration.learn(lesson)}
+    def learn(self, result: ExperimentResult) -> dict[frozenset[str], str]:
+        self.results.append(result)
+        return {each.faults: each.state for each in self.exploration.learn(result)}
 
     def carry_out(self, plan: Plan) -> dict[frozenset[str], str]:
         """Do the experiment; what it does to the findings."""
         experiment = Experiment(
-            id=f"e{len(self.lessons)}",
+            id=f"e{len(self.results)}",
             request_class="GET /",
             predicate=BOOT,
             hypothesis=plan.hypothesis,
@@ -101,7 +101,7 @@ class Lab:
         run_experiment(self.application, experiment, 0.0)
         for each in (*experiment.good, *experiment.bad):
             self.traffic.topology.learn(each.lineage)
-        return self.learn(lesson_of(experiment, self.traffic.usual_support()))
+        return self.learn(result_of(experiment, self.traffic.usual_support()))
 
     def plans(self, limit: int = 300) -> list[Plan]:
         """Go on to the end; what was tried."""
@@ -114,7 +114,7 @@ class Lab:
 
 
 def harm(faults: frozenset[str], purpose: str = "explore") -> ExperimentResult:
-    """The lesson of an experiment in which these faults hurt, truly or not."""
+    """The result of an experiment in which these faults hurt, truly or not."""
     return ExperimentResult(faults, succeeded=False, fired=faults, purpose=purpose)  # type: ignore[arg-type]
 
 
@@ -242,7 +242,7 @@ def doubtful() -> Lab:
 
 
 def cautious(lab: Lab) -> bool:
-    return bool(lab.exploration.knowledge.fold.explorer.violations)
+    return bool(lab.exploration.knowledge.solver_input.explorer.violations)
 
 
 def test_harm_that_contradicts_what_was_survived_is_tried_again_and_forgotten_if_survived() -> None:
@@ -289,9 +289,9 @@ def test_doubt_is_given_up_when_it_cannot_be_settled() -> None:
 
 def test_a_degraded_answer_closes_what_fired_and_nothing_else() -> None:
     lab = Lab(serving(PROGRAM), Settings(kinds=("error",), max_size=1, min_traffic=5, rechecks=0))
-    lesson = ExperimentResult(ALL, succeeded=True, fired=BOTH, degraded=True)
+    result = ExperimentResult(ALL, succeeded=True, fired=BOTH, degraded=True)
 
-    lab.learn(ExperimentResult.from_json(lesson.to_json()))
+    lab.learn(ExperimentResult.from_json(result.to_json()))
 
     judged = {p: lab.exploration.knowledge.judge([p]) for p in ("ratings", "playlist", "layout")}
     assert judged == {"ratings": "safe", "playlist": "safe", "layout": "open"}
@@ -399,7 +399,7 @@ def test_rechecks_that_came_to_something_are_counted_on_the_certificate() -> Non
     lab = Lab(serving(PROGRAM), Settings(kinds=("error",), min_traffic=5, rechecks=2))
     lab.plans()
 
-    rechecked = [each for each in lab.lessons if each.purpose == "recheck"]
+    rechecked = [each for each in lab.results if each.purpose == "recheck"]
     decided = [each for each in rechecked if each.succeeded is not None]
     rechecks = lab.exploration.knowledge.certificate()["certificate"]["rechecks"]
     assert len(rechecked) == 2
@@ -505,9 +505,9 @@ def test_lessons_learned_again_give_what_was_known(
     bounds = Settings(kinds=kinds, seed=seed, max_union=4, min_traffic=5)
     lab = Lab(serving(program), bounds, application=Liar(serving(program), seed, lies))
     for step in range(200):
-        # When it is broken off anywhere, and the same lessons are learned in the same order
+        # When it is broken off anywhere, and the same results are learned in the same order
         again = lab.fresh()
-        again.replay(lab.lessons)
+        again.replay(lab.results)
         plan, told = lab.exploration.plan(), again.plan()
         # Then the same is known, and the same comes next
         assert told == plan
@@ -537,7 +537,7 @@ def test_a_kind_that_nobody_asked_for_is_not_certified() -> None:
         )
     )
     lab.plans()
-    certificate = lab.exploration.knowledge.fold.explorer.certificate().data
+    certificate = lab.exploration.knowledge.solver_input.explorer.certificate().data
     kinds = {each.partition("@")[0] for each in certificate["axioms"]["language"]["faults"]}
     assert "error" not in kinds
 
@@ -546,7 +546,7 @@ def test_a_shared_database_learned_again() -> None:
     lab = Lab(shared_database)
     lab.plans()
     again = lab.fresh()
-    again.replay(lab.lessons)
+    again.replay(lab.results)
 
     same(again, lab.exploration)
     assert again.states == {frozenset({"down@db"}): "open"}
@@ -557,11 +557,11 @@ def test_what_nobody_is_told_of_is_the_same_and_nothing_is_worked_out_for_it() -
     lab = Lab(shared_database)
     lab.plans()
     replayed, recalled = lab.fresh(), lab.fresh()
-    replayed.replay(lab.lessons)
-    recalled.replay(lab.lessons, told=False)
+    replayed.replay(lab.results)
+    recalled.replay(lab.results, told=False)
 
-    assert recalled.knowledge._fold is None
-    assert recalled.balance() == replayed.balance()
+    assert recalled.knowledge._solver_input is None
+    assert recalled.snapshot() == replayed.snapshot()
     same(recalled, replayed)
 
 
@@ -580,21 +580,21 @@ def test_a_system_that_is_none_any_more_keeps_nobody_from_starting(
     # Given a system that was down, which hurt, and what was learned of it since
     lab = Lab(shared_database)
     lab.plans()
-    fired = frozenset(fault for each in lab.lessons if each.injected == DB for fault in each.fired)
-    lessons = [*lab.lessons, *(replace(each, fired=fired) for each in later)]
+    fired = frozenset(fault for each in lab.results if each.injected == DB for fault in each.fired)
+    results = [*lab.results, *(replace(each, fired=fired) for each in later)]
     other = harm(frozenset({"refused@api>http:GET:history/rows"}))
-    lessons.append(other)
+    results.append(other)
     # When its calls reach systems of their own by now, and somebody starts
     topology = lab.traffic.topology
     before = lab.fresh()
-    before.replay(lessons)
+    before.replay(results)
     topology.callees = {point: point for point in topology.callees}
     topology.changes += 1
     again = lab.fresh()
     if in_one_piece:
-        again.resume(before.balance())
+        again.resume(before.snapshot())
     else:
-        again.replay(lessons)
+        again.replay(results)
     # Then what was said of it stays, and is of no other set; what failed then counts by its name
     assert again.states[DB] == ("fixed" if later == SURVIVED else "open")
     assert again.states[other.injected] == "suspected"
@@ -602,7 +602,7 @@ def test_a_system_that_is_none_any_more_keeps_nobody_from_starting(
     # And nobody tries it, and nothing on the certificate is wrong
     lab.exploration = again
     assert all(plan.hypothesis != DB for plan in lab.plans())
-    assert not check(again.knowledge.fold.explorer.certificate().data)
+    assert not check(again.knowledge.solver_input.explorer.certificate().data)
 
 
 def one_store(faults: frozenset[str]) -> tuple[list[Span], bool]:
@@ -656,7 +656,9 @@ def test_suspects_beyond_the_bounds_or_protected_or_known_are_not_tried_for_that
     )
     knowledge = Knowledge("GET /", BOUNDS, lab.traffic, protected=("layout",))
     assert list(suspicions(knowledge)) == []
-    knowledge.fold.explorer.exclude(RATINGS)  # as is done with a point where nothing ever fires
+    knowledge.solver_input.explorer.exclude(
+        RATINGS
+    )  # as is done with a point where nothing ever fires
     lab.traffic.suspected.counts[frozenset({"ratings"})] += 1
     assert list(suspicions(knowledge)) == []
     assert list(suspicions(lab.exploration.knowledge)) == [LAYOUT, RATINGS]
@@ -700,7 +702,7 @@ ANSWERS = st.lists(
 
 
 def answer(lab: Lab, plan: Plan, verdict: str) -> ExperimentResult:
-    """The lesson of an experiment that came to this, whatever the program would have done."""
+    """The result of an experiment that came to this, whatever the program would have done."""
     hurts = harm(plan.hypothesis, plan.purpose)
     if verdict == "harmful":
         return hurts
@@ -736,7 +738,7 @@ def test_a_finding_takes_two_that_hurt_and_none_between_that_was_survived(
         assert said[-2:] == ["harmful", "harmful"]
     # And whoever learns the same again knows the same, and goes on in the same way
     again = lab.fresh()
-    again.replay(lab.lessons)
+    again.replay(lab.results)
     assert again.states == lab.exploration.states
     assert again.plan() == lab.exploration.plan()
 
@@ -782,7 +784,7 @@ def test_interference_twice_leaves_a_set_open_and_the_rest_is_explored() -> None
     # Then it is tried twice alone, makes no finding, and hides none
     assert tried.count(RATINGS) == INTERFERENCES
     assert lab.exploration.states == {LAYOUT: "open", LISTS: "open"}
-    explorer = lab.exploration.knowledge.fold.explorer
+    explorer = lab.exploration.knowledge.solver_input.explorer
     assert explorer.open_hypotheses() == (RATINGS,)
     in_vain = [each["faults"] for each in explorer.certificate().data["inconclusive"]]
     assert sorted(RATINGS) in in_vain

@@ -38,7 +38,11 @@ def known(traffic: Traffic, **settings: object) -> Knowledge:
 
 
 def tried(knowledge: Knowledge) -> set[str]:
-    return {fault for each in knowledge.fold.explorer.open_hypotheses() for fault in map(str, each)}
+    return {
+        fault
+        for each in knowledge.solver_input.explorer.open_hypotheses()
+        for fault in map(str, each)
+    }
 
 
 def test_over_http_the_connection_is_refused_and_elsewhere_it_is_what_the_library_makes_of_it() -> (
@@ -59,20 +63,20 @@ def test_where_a_proxy_stands_before_it_it_is_the_proxys_answer() -> None:
 
 def test_nature_shows_where_a_proxy_stands_and_has_then_tried_it() -> None:
     shown = known(traffic_of(status="503"))
-    assert shown.fold.kinds.gone(ONE) == f"status:503@{ONE}"
-    assert shown.fold.kinds.gone(OTHER) == f"refused@{OTHER}"
+    assert shown.solver_input.kinds.gone(ONE) == f"status:503@{ONE}"
+    assert shown.solver_input.kinds.gone(OTHER) == f"refused@{OTHER}"
     assert not any(fault.endswith(ONE) for fault in tried(shown))
     assert shown.judge([ONE]) == "safe" and shown.judge([OTHER]) == "open"
 
 
 def test_a_refused_connection_that_nature_has_shown_is_what_an_error_is() -> None:
     shown = known(traffic_of(error_type="ConnectError"))
-    assert shown.fold.kinds.gone(ONE) == f"refused@{ONE}"
+    assert shown.solver_input.kinds.gone(ONE) == f"refused@{ONE}"
     assert not any(fault.endswith(ONE) for fault in tried(shown))
 
 
 def test_what_was_learned_of_an_error_before_proves_that_and_nothing_else() -> None:
-    # Given a lesson on record, of a time when an error over HTTP was an answer 503
+    # Given a result on record, of a time when an error over HTTP was an answer 503
     fault = f"error@{ONE}"
     survived = ExperimentResult(
         frozenset({fault}),
@@ -86,7 +90,7 @@ def test_what_was_learned_of_an_error_before_proves_that_and_nothing_else() -> N
     knowledge.learn(ExperimentResult.from_json(survived.to_json()))
 
     assert f"refused@{ONE}" in tried(knowledge)
-    assert knowledge.fold.explorer.judge({fault}) == "safe"
+    assert knowledge.solver_input.explorer.judge({fault}) == "safe"
 
 
 def test_a_finding_of_before_is_verified_as_it_was_found_and_no_more_is_tried_there() -> None:
@@ -103,8 +107,8 @@ def test_a_finding_of_before_is_verified_as_it_was_found_and_no_more_is_tried_th
 
 def test_a_system_that_was_down_before_was_one_of_which_each_point_had_an_error() -> None:
     fired = frozenset({f"error@{ONE}", f"error@{OTHER}"})
-    lesson = ExperimentResult(frozenset({"down@shop"}), succeeded=True, fired=fired)
-    assert ExperimentResult.from_json(lesson.to_json()).injected == fired
+    result = ExperimentResult(frozenset({"down@shop"}), succeeded=True, fired=fired)
+    assert ExperimentResult.from_json(result.to_json()).injected == fired
     # And one that is down now is that
     now = ExperimentResult(
         frozenset({"down@shop"}), succeeded=True, fired=frozenset({f"refused@{ONE}"})
@@ -138,15 +142,19 @@ def test_an_experiment_that_is_asked_for_says_what_it_injects(
 def test_what_nature_has_shown_at_a_point_is_tried_there_without_being_asked() -> None:
     # Given that pairs are tried, and that one point was seen to answer 500 without harm
     knowledge = known(traffic_of(status="500"), max_size=2, kinds=("error",))
-    assert set(knowledge.fold.kinds.of(ONE)) == {"refused", "status:500"}
-    assert knowledge.fold.kinds.of(OTHER) == ("refused",)
+    assert set(knowledge.solver_input.kinds.of(ONE)) == {"refused", "status:500"}
+    assert knowledge.solver_input.kinds.of(OTHER) == ("refused",)
 
-    hypotheses = {frozenset(map(str, each)) for each in knowledge.fold.explorer.open_hypotheses()}
+    hypotheses = {
+        frozenset(map(str, each)) for each in knowledge.solver_input.explorer.open_hypotheses()
+    }
 
     # Then it is proved by itself, and tried together with others
     assert {f"status:500@{ONE}"} not in hypotheses
-    assert knowledge.fold.explorer.judge({f"status:500@{ONE}"}) == "safe"
-    assert knowledge.fold.explorer.judge({f"status:500@{ONE}", f"refused@{OTHER}"}) == "open"
+    assert knowledge.solver_input.explorer.judge({f"status:500@{ONE}"}) == "safe"
+    assert (
+        knowledge.solver_input.explorer.judge({f"status:500@{ONE}", f"refused@{OTHER}"}) == "open"
+    )
 
 
 def test_what_nature_shows_is_told_the_commonest_first() -> None:

@@ -59,7 +59,7 @@ class Asking(Application):
 
 
 def verdicts(campaign: Campaign) -> list[bool | None]:
-    return [each.succeeded for each in campaign.explorations["GET /"].knowledge.lessons]
+    return [each.succeeded for each in campaign.explorations["GET /"].knowledge.results]
 
 
 CALLERS = [(4, 4, 4, 8), (14, 14, 14), (1,) * 30, (30, 30), (5,), (0.2, 0.4, 60)]
@@ -107,4 +107,4 @@ def test_contexts_grow_to_what_was_seen_and_no_further(lasted: list[float]) -> N
     assert min(2 * max(lasted), MAX_PATIENCE_SECONDS) <= held <= MAX_PATIENCE_SECONDS
     assert exploration.settings.settle == SETTINGS.settle + held
     assert MAX_PATIENCE == MAX_PATIENCE_SECONDS, "edges refuse a rule that asks for more"
-    assert Snapshot.from_json(exploration.balance().to_json()).patience == held
+    assert Snapshot.from_json(exploration.snapshot().to_json()).patience == held

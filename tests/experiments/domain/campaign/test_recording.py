@@ -13,7 +13,7 @@ from ldfi.checker.canonical import canonical, read
 from ldfi.checker.judged import wrong
 from ldfi.checker.record import RunRecord
 from ldfi.experiments.domain.campaign.recording import record_of
-from ldfi.experiments.domain.campaign.result import lesson_of
+from ldfi.experiments.domain.campaign.result import result_of
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.judging.verdict import Counts
@@ -76,8 +76,8 @@ def observations(rng: random.Random) -> list[Observation]:
 
 def written(experiment: Experiment) -> RunRecord:
     """Its record, as it is read back from where it was written."""
-    lesson = lesson_of(experiment, frozenset({"a"})) if experiment.state == "decided" else None
-    record = record_of(experiment, lesson, 1)
+    result = result_of(experiment, frozenset({"a"})) if experiment.state == "decided" else None
+    record = record_of(experiment, result, 1)
     again = RunRecord.from_json(read(canonical(record.to_json())))
     assert again.leaf == record.leaf
     return again

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ldfi.experiments.domain.campaign.result import ExperimentResult, lesson_of, suspects_of
+from ldfi.experiments.domain.campaign.result import ExperimentResult, result_of, suspects_of
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.settings import Settings
@@ -40,7 +40,7 @@ def test_a_trace_that_names_nobody_does_not_outvote_one_that_does() -> None:
     experiment.observe(failed_request(2, named=True))
     assert suspects_of(experiment, USUAL) == {"error@c"}
     experiment.verdict = "harmful"
-    assert lesson_of(experiment, USUAL).suspects == {"c"}
+    assert result_of(experiment, USUAL).suspects == {"c"}
 
 
 def test_harm_of_bystanders_alone_that_is_on_record_is_interference_today() -> None:

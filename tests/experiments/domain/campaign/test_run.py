@@ -109,9 +109,9 @@ def test_they_are_kept_with_the_lesson(database: Database) -> None:
         change.session.flush()
         change.session.get_one(ExperimentRow, experiment.id).state = "settling"
     with database.change(2.0) as change:
-        experiments.end(change, experiment, 1, exploration.knowledge.lessons[-1], runs=runs)
+        experiments.end(change, experiment, 1, exploration.knowledge.results[-1], runs=runs)
 
     with database.read() as session:
-        lesson = session.get_one(ExperimentRow, experiment.id).lesson
-    assert lesson is not None
-    assert Runs.from_json(lesson["runs"]) == runs
+        result = session.get_one(ExperimentRow, experiment.id).lesson
+    assert result is not None
+    assert Runs.from_json(result["runs"]) == runs

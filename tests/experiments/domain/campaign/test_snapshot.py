@@ -1,4 +1,4 @@
-"""What a later run goes on with says the same as every lesson there was."""
+"""What a later run goes on with says the same as every result there was."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_whoever_goes_on_from_where_the_last_run_stood_knows_the_same(
             lab.carry_out(plan)
     for run in range(RUNS):
         # Given what a run leaves, written down and read again
-        document = json.loads(json.dumps(lab.exploration.balance().to_json()))
+        document = json.loads(json.dumps(lab.exploration.snapshot().to_json()))
         again = lab.fresh()
         again.resume(Snapshot.from_json(document))
         # When the next one begins, here and there
@@ -73,7 +73,7 @@ def test_whoever_goes_on_from_where_the_last_run_stood_knows_the_same(
             if plan is None or step == broken_off + 3 * run:
                 break
             lab.carry_out(plan)
-            again.learn(lab.lessons[-1])
+            again.learn(lab.results[-1])
 
 
 FAULTS = tuple(f"{kind}@{point}" for kind in ("error", "delay") for point in ("a", "b", "c"))
@@ -81,8 +81,8 @@ SETS = st.frozensets(st.sampled_from(FAULTS), min_size=1, max_size=2)
 
 
 @st.composite
-def lessons(draw: st.DrawFn) -> ExperimentResult:
-    """Few kinds of lesson, so that many say the same."""
+def results(draw: st.DrawFn) -> ExperimentResult:
+    """Few kinds of result, so that many say the same."""
     injected = draw(SETS)
     succeeded = draw(st.sampled_from([True, True, False, False, None]))
     fired = draw(st.sampled_from([injected, frozenset([min(injected)])]))
@@ -103,7 +103,7 @@ def lessons(draw: st.DrawFn) -> ExperimentResult:
     )
 
 
-HISTORY = st.lists(lessons(), max_size=8).flatmap(
+HISTORY = st.lists(results(), max_size=8).flatmap(
     lambda some: st.lists(st.sampled_from(some), max_size=25) if some else st.just([])
 )
 
@@ -117,10 +117,10 @@ def test_what_is_kept_teaches_what_all_of_it_taught(
     traffic = Lab(serving(PROGRAM)).traffic
     bounds = replace(BOUNDS, seed=seed)
     whole, kept = (Exploration(Knowledge("GET /", bounds, traffic)) for _ in range(2))
-    # Given all lessons to the one; of those to the other only what is kept of them
+    # Given all results to the one; of those to the other only what is kept of them
     whole.replay(before)
     kept.replay(before)
-    whole.knowledge = whole.knowledge.again(e for e in whole.knowledge.lessons if not in_vain(e))
+    whole.knowledge = whole.knowledge.again(e for e in whole.knowledge.results if not in_vain(e))
     kept.begin_run(())
 
     alike(whole, kept)
@@ -139,17 +139,22 @@ def alike(whole: Exploration, kept: Exploration) -> None:
     assert one.propose() == other.propose()
     assert one.recheck() == other.recheck()
     for faults in chain.from_iterable(combinations(FAULTS, size) for size in (1, 2)):
-        assert one.fold.explorer.judge(faults) == other.fold.explorer.judge(faults)
+        assert one.solver_input.explorer.judge(faults) == other.solver_input.explorer.judge(faults)
     for said in ("open", "shaky", "weightiest"):
-        assert getattr(one.grounds, said)() == getattr(other.grounds, said)(), said
+        assert getattr(one.evidence_quality, said)() == getattr(other.evidence_quality, said)(), (
+            said
+        )
     for said in ("worth_repeating", "unproved"):
-        assert [*getattr(one.grounds, said)()] == [*getattr(other.grounds, said)()], said
+        assert [*getattr(one.evidence_quality, said)()] == [
+            *getattr(other.evidence_quality, said)()
+        ], said
     assert contradictions(whole) == contradictions(kept)
 
 
 def contradictions(exploration: Exploration) -> set[tuple[frozenset[str], ...]]:
     return {
-        (harm.injected, *again) for harm, again in exploration.knowledge.grounds.contradictions()
+        (harm.injected, *again)
+        for harm, again in exploration.knowledge.evidence_quality.contradictions()
     }
 
 

@@ -118,12 +118,12 @@ def test_what_passes_is_survived_with_all_that_fails_is_late_or_silent(
     drawn = st.sets(st.sampled_from(points), max_size=2)
     failing, late, silent = data.draw(drawn), data.draw(drawn), data.draw(drawn)
     step = data.draw(st.sampled_from(points))
-    present = now(
+    current_state = now(
         *sorted(failing),
         late=tuple(sorted(late - failing)),
         answered=frozenset(points) - silent - failing,
     )
-    answer = gate([step], [], [knowledge], 0, present)
+    answer = gate([step], [], [knowledge], 0, current_state)
     # Then a step that passes is survived without those that fail and any of the others
     if answer.verdict == "safe":
         down = {step, *failing}

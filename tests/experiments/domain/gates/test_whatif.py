@@ -101,13 +101,13 @@ def test_evidence_is_that_of_all_campaigns_on_this_version(database: Database) -
     known = a_class(traffic_of(Application(serving(PROGRAM)), 10))
     lab = Laboratory(serving(PROGRAM), BOUNDS)
     lab.plans()
-    lessons = [(each, 1) for each in lab.lessons] + [(harm(RATINGS), 0)]
+    results = [(each, 1) for each in lab.results] + [(harm(RATINGS), 0)]
     with database.change(1.0) as change:
-        for number, (lesson, version) in enumerate(lessons):
+        for number, (result, version) in enumerate(results):
             experiment = _an_experiment(number)
             row = new_row(experiment, f"c{number % 2}", 1)
             row.state, row.ended_at = "decided", float(number)
-            row.lesson = {**lesson.to_json(), "version": version}
+            row.lesson = {**result.to_json(), "version": version}
             change.session.add(row)
     # When somebody asks what is known of it
     with database.read() as session:

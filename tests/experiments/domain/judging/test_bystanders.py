@@ -40,16 +40,16 @@ RATE = 40
 
 def lived(fails: Callable[[int], bool], seconds: int, rng: random.Random) -> Baseline:
     """How a class has fared in so many seconds before an experiment."""
-    spells = Baseline()
+    baseline = Baseline()
     for number in range(seconds * RATE):
         at = number // RATE
-        spells.add(f"d{rng.random()}", float(at), success=not fails(at))
-    return spells
+        baseline.add(f"d{rng.random()}", float(at), success=not fails(at))
+    return baseline
 
 
-def after(spells: Baseline) -> Bystanders:
+def after(baseline: Baseline) -> Bystanders:
     bystanders = Bystanders(frozenset({"ratings"}), delta=0.15)
-    bystanders.note("GET /list", spells.worst(1_000.0))
+    bystanders.note("GET /list", baseline.worst(1_000.0))
     return bystanders
 
 
@@ -93,9 +93,9 @@ def test_what_failed_before_as_often_is_no_harm(share: float, known: int) -> Non
     rng = random.Random(1)
     stopped = 0
     for _ in range(100):
-        spells = lived(lambda _: rng.random() < share, known, rng)
+        baseline = lived(lambda _: rng.random() < share, known, rng)
         told = [(f"d{n}", rng.random() >= share) for n in range(1_000)]
-        stopped += feed(after(spells), told).hurt is not None
+        stopped += feed(after(baseline), told).hurt is not None
     assert stopped <= 1
 
 
@@ -112,9 +112,9 @@ def test_bursts_as_there_were_before_are_no_harm(share: float) -> None:
             networks = bad.setdefault(at // 10, [rng.random() < share for _ in range(25)])
             return rng.choice(networks)
 
-        spells = lived(fails, 120, rng)
+        baseline = lived(fails, 120, rng)
         told = [(f"d{n}", not fails(120 + n // RATE)) for n in range(20 * RATE)]
-        stopped += feed(after(spells), told).hurt is not None
+        stopped += feed(after(baseline), told).hurt is not None
     assert stopped == 0
 
 

@@ -13,7 +13,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from ldfi.experiments.domain.campaign.result import lesson_of
+from ldfi.experiments.domain.campaign.result import result_of
 from ldfi.experiments.domain.judging.experiment import Experiment, ExperimentState, comparison_of
 from ldfi.experiments.domain.judging.verdict import Counts
 from ldfi.experiments.domain.settings import PromqlOutcome, Settings
@@ -199,9 +199,9 @@ def test_a_harmful_one_is_put_down_to_what_fired() -> None:
     assert experiment.review(5.0)
     assert settled(experiment, 5.1)
     assert (experiment.state, experiment.verdict) == ("decided", "harmful")
-    lesson = lesson_of(experiment, frozenset({"a"}))
-    assert lesson.succeeded is False
-    assert lesson.fired == {"error@a"}
+    result = result_of(experiment, frozenset({"a"}))
+    assert result.succeeded is False
+    assert result.fired == {"error@a"}
 
 
 def test_requests_in_which_nothing_fired_count_in_neither_arm() -> None:
@@ -215,7 +215,7 @@ def test_requests_in_which_nothing_fired_count_in_neither_arm() -> None:
     assert not experiment.review(5.0)
     assert decide(experiment) == "inconclusive"
     assert experiment.reason == "no fault fired"
-    assert lesson_of(experiment, frozenset()).succeeded is None
+    assert result_of(experiment, frozenset()).succeeded is None
     assert not experiment.exposed
     assert len(experiment.passed_by) == 40
 

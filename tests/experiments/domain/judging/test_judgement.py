@@ -8,7 +8,7 @@ from typing import Literal
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.campaign.result import lesson_of
+from ldfi.experiments.domain.campaign.result import result_of
 from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
 from ldfi.experiments.domain.judging.judgement import INTERFERENCE, JudgingContext, judge
@@ -94,6 +94,6 @@ def test_harm_takes_treated_devices_that_failed_more_than_control(
         assert treated.failures >= MIN_FAILURES
         assert experiment.tests.log_worse >= -math.log(experiment.alpha) - 1e-9
     # And what it teaches is no harm either
-    assert (lesson_of(experiment, frozenset()).succeeded is False) == (
+    assert (result_of(experiment, frozenset()).succeeded is False) == (
         experiment.verdict == "harmful"
     )

@@ -17,9 +17,9 @@ from ldfi.experiments.domain.judging.comparison import more
 from ldfi.experiments.domain.judging.missing_reports import (
     RollCall,
     evidence,
+    missing_reports,
     reports,
     shown,
-    silence,
     takes,
     too_many,
     weigh,
@@ -123,7 +123,7 @@ def test_the_more_are_silent_anyway_the_more_it_takes_and_it_is_said() -> None:
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_plainly_unequal_losses_are_named_whichever_arm_has_them(verdict: Verdict) -> None:
     for lost, treated, awaited, enrolled in ((20, 40, 8, 400), (0, 40, 200, 400)):
-        said = silence(both(lost, treated, awaited, enrolled), SETTINGS, verdict)
+        said = missing_reports(both(lost, treated, awaited, enrolled), SETTINGS, verdict)
         assert said is not None
         assert f"{lost} of {treated} treated devices never reported" in said
         assert f"{awaited} of {enrolled} in control" in said
@@ -131,15 +131,15 @@ def test_plainly_unequal_losses_are_named_whichever_arm_has_them(verdict: Verdic
 
 def test_where_nobody_of_the_treated_is_silent_nothing_else_is_needed() -> None:
     assert evidence(both(0, 14, 100, 400), DELTA) == math.inf
-    assert silence(both(0, 14, 30, 400), SETTINGS, "tolerated") is None
+    assert missing_reports(both(0, 14, 30, 400), SETTINGS, "tolerated") is None
 
 
 def test_a_third_that_crashed_among_many_that_are_silent_is_not_tolerated() -> None:
     """Not significantly more of the treated are silent, and that is not enough."""
     found = both(87, 100, 800, 1000)
     assert not more(87, 100, 800, 1000, 0.025)
-    assert silence(found, SETTINGS, "tolerated") is not None
-    assert silence(found, SETTINGS, "harmful") is None
+    assert missing_reports(found, SETTINGS, "tolerated") is not None
+    assert missing_reports(found, SETTINGS, "harmful") is None
 
 
 @given(st.integers(1, 60), st.integers(1, 60), st.data())

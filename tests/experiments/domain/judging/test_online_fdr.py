@@ -14,10 +14,10 @@ ZETA_AT_EXPONENT = 10.584448464950803
 
 
 def test_the_shares_sum_to_one_at_most_however_long_it_goes_on() -> None:
-    so_far = sum(gamma(t) for t in range(1, 100_001))
+    partial_sum = sum(gamma(t) for t in range(1, 100_001))
     rest_at_most = 100_000 ** (1 - EXPONENT) / (EXPONENT - 1) / ZETA  # the integral from there
 
-    assert so_far + rest_at_most <= 1
+    assert partial_sum + rest_at_most <= 1
     assert EXPONENT == 1.1
     assert ZETA_AT_EXPONENT <= ZETA < ZETA_AT_EXPONENT + 1e-3
 

@@ -19,12 +19,12 @@ PIECES = st.lists(st.tuples(st.integers(PIECE_OUTCOMES, 300), st.floats(0, 1)), 
 
 def lived(pieces: list[tuple[int, int]], apart: float = 1.0) -> Baseline:
     """Pieces of so many outcomes, of which so many failed, all at one time each."""
-    spells, devices = Baseline(), 0
+    baseline, devices = Baseline(), 0
     for number, (total, failed) in enumerate(pieces):
         for outcome in range(total):
             devices += 1
-            spells.add(f"d{devices}", number * apart, success=outcome >= failed)
-    return spells
+            baseline.add(f"d{devices}", number * apart, success=outcome >= failed)
+    return baseline
 
 
 @given(PIECES)
@@ -48,14 +48,14 @@ def test_it_is_the_worst_of_all_shortest_runs_of_so_many(drawn: list[tuple[int, 
 
 
 def test_what_is_old_is_forgotten() -> None:
-    spells = lived([(LENGTH, 50), (LENGTH, 1)])
-    assert spells.worst(OLDEST) == Spell(50, LENGTH)
-    assert spells.worst(OLDEST + 0.5) == Spell(1, LENGTH)
-    assert spells.worst(OLDEST + 1.5) == Spell(0, 0)
+    baseline = lived([(LENGTH, 50), (LENGTH, 1)])
+    assert baseline.worst(OLDEST) == Spell(50, LENGTH)
+    assert baseline.worst(OLDEST + 0.5) == Spell(1, LENGTH)
+    assert baseline.worst(OLDEST + 1.5) == Spell(0, 0)
 
 
 def test_a_device_that_tries_again_and_again_fails_once_a_minute() -> None:
-    spells = Baseline()
+    baseline = Baseline()
     for second in range(int(AGAIN) + 1):
-        spells.add("again", float(second), success=False)
-    assert spells.worst(AGAIN) == Spell(2, 2)
+        baseline.add("again", float(second), success=False)
+    assert baseline.worst(AGAIN) == Spell(2, 2)

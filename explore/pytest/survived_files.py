@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     import pytest
 
 
-def lessons_file(folder: Path, test: str) -> Path:
-    """Say where the runs of a test are kept."""
+def survived_file(folder: Path, test: str) -> Path:
+    """Return where the runs of a test are kept."""
     words = re.sub(r"[^A-Za-z0-9]+", "-", test.rpartition("::")[2]).strip("-")[:60]
     return folder / f"{words}-{hashlib.sha256(test.encode()).hexdigest()[:12]}.json"
 
 
-def read_lessons(path: Path) -> object:
-    """Read what was kept; None where that is nothing that can be read."""
+def read_survived(path: Path) -> object:
+    """Return what was kept; None if it cannot be read."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
 
 
-def keep_lessons(path: Path, document: Mapping[str, Any] | None) -> str:
+def keep_survived(path: Path, document: Mapping[str, Any] | None) -> str:
     """Keep it, whole or not at all; where there is nothing to keep, what was kept stays. Say why it
     cannot be written; empty where it can."""
     if document is None:
@@ -57,7 +57,7 @@ def keep_lessons(path: Path, document: Mapping[str, Any] | None) -> str:
 
 
 def basis_of_test(item: pytest.Item, bounds: Bounds) -> Basis:
-    """Say what the survived runs of a test rest on, when its fixtures have started services."""
+    """Return what the survived runs of a test rest on, when its fixtures have started services."""
     services = services_started(item.config)
     if services is None:
         return Basis(lacking="it uses no services of ldfi_services, so no code of any is declared")

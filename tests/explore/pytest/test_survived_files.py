@@ -135,7 +135,7 @@ def test_runs_are_kept_until_the_test_or_something_beside_it_changes(tmp_path: P
         (cases / name).write_text("1")
     (cases / "test-page-0123456789ab.yaml").write_text("a scenario")
     made, kept, nothing = session()
-    (cases / "0123456789ab.json").write_text("no lessons, and no report")
+    (cases / "0123456789ab.json").write_text("no results, and no report")
     (cases / ".coveragerc").write_text("[run]")
     changed = session()
     (cases / "case_page.py").write_text(f"{case}# another test\n")
