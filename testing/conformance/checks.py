@@ -22,7 +22,7 @@ FORGERIES: Final = 10_000
 _KEYS: Final = Keys.parse(HOST_KEYS)
 _OTHER: Final = Keys.parse("k1:not-the-right-key")
 _ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~-"
-_VECTORS: Final = Path(__file__).parent.parent / "vectors"
+_VECTORS: Final = Path(__file__).parents[2] / "fit" / "protocol" / "vectors"
 _SEEN: Final[Mapping[str, Mapping[str, Any]]] = {
     "error": {"status": 503},
     "refused": {"failed": "refused"},

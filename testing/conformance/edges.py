@@ -28,7 +28,7 @@ FAULT: Final = Fault("api>http:GET:ratings/titles/*", "status:503", first=2)
 TITLES: Final = Predicate.of([Condition("method", "GET"), Condition("route", "/titles/*")])
 
 _KEYS: Final = Keys.parse(HOST_KEYS)
-_VECTORS: Final = Path(__file__).parent.parent / "vectors" / "edge.json"
+_VECTORS: Final = Path(__file__).parents[2] / "fit" / "protocol" / "vectors" / "edge.json"
 _LEASES: Final = 5
 """Leases of the vectors that are tried."""
 

@@ -18,7 +18,7 @@ from ldfi.analysis.report import Analysis, ClassReport
 from ldfi.lineage.readers.files import read_file
 from tests.analysis.spans import Made, analysed, asked, entered
 
-DATA = Path(__file__).parents[2] / "data"
+DATA = Path(__file__).parents[1] / "data"
 
 
 def of(*names: str) -> Analysis:

@@ -15,7 +15,7 @@ from ldfi.analysis.analysis import analyze
 from ldfi.analysis.html import page
 from tests.analysis.spans import analysed, asked, entered
 
-DATA = Path(__file__).parents[2] / "data"
+DATA = Path(__file__).parents[1] / "data"
 _VOID = {"meta", "br"}
 PHONE = 390
 

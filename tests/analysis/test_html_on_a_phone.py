@@ -17,7 +17,7 @@ from tests.kit import axe
 from tests.kit.browser import PHONE, WIDE, Scheme, chromium, watching
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
-ROOT: Final = Path(__file__).parents[3]
+ROOT: Final = Path(__file__).parents[2]
 PAPERS: Final = {
     "sample": ROOT / "examples" / "traces",
     "everything": ROOT / "tests" / "data",

@@ -26,7 +26,7 @@ if os.environ.get("CI"):
 else:
     resvg_py = pytest.importorskip("resvg_py")
 
-TRACES = Path(__file__).parents[3] / "examples" / "traces"
+TRACES = Path(__file__).parents[2] / "examples" / "traces"
 SVG = "{http://www.w3.org/2000/svg}"
 
 

@@ -22,7 +22,7 @@ from ldfi.analysis.render import render
 from ldfi.analysis.report import Analysis
 from tests.analysis.spans import Made, analysed, asked, entered
 
-DATA = Path(__file__).parents[2] / "data"
+DATA = Path(__file__).parents[1] / "data"
 HOSTS = ("ads", "basket", "cards", "deals")
 NOBODY = Names({}, {}, {}, frozenset())
 

@@ -28,7 +28,7 @@ from ldfi.cli.trace_store import TraceStore, fetched
 from ldfi.errors import ExperimentsError, Invalid, NotFound, Unreachable
 from ldfi.testing.listening import Answer, Listener
 
-DATA = Path(__file__).parents[2] / "data"
+DATA = Path(__file__).parents[1] / "data"
 JAEGER = json.loads(gzip.decompress((DATA / "hotrod.jaeger.json.gz").read_bytes()))
 OTLP = [
     json.loads(line)

@@ -20,7 +20,7 @@ from ldfi.cli.processes import ATTACHED
 from ldfi.solver import Explorer
 from tests.kit.cli import PROGRAM, ldfi
 
-DATA = Path(__file__).parents[2] / "data"
+DATA = Path(__file__).parents[1] / "data"
 
 
 def commands() -> list[tuple[str, ...]]:
@@ -61,7 +61,7 @@ def test_every_command_takes_json_or_says_why_not() -> None:
 
 
 def test_every_command_is_documented() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
     missing = [words for words in commands() if f"`ldfi {' '.join(words)}" not in page]
 
     assert not missing

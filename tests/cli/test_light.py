@@ -25,7 +25,7 @@ from ldfi.fit.protocol.context import DEFAULT_DELAY_MS
 from ldfi.scenarios.traces import QUIET
 from tests.kit.cli import ldfi
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 HEAVY = (
     *("alembic", "fastapi", "httpx", "jinja2", "networkx", "opentelemetry", "prometheus_client"),
     *("psycopg", "pydantic_settings", "pysat", "kafka", "rich.live", "rich.progress", "sqlalchemy"),

@@ -18,7 +18,7 @@ from ldfi.testing.serving import served
 from tests.kit.cli import ldfi, ldfi_process
 from tests.kit.service import GIVEN, service
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 TOKEN = GIVEN["viewer"]
 
 

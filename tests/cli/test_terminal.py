@@ -69,7 +69,7 @@ def test_there_is_one_console() -> None:
     """Any other would take names for markup or emoji, and cut them at 80 columns in a pipe."""
     own = {
         path.name
-        for path in (Path(__file__).parents[3] / "cli").glob("*.py")
+        for path in (Path(__file__).parents[2] / "cli").glob("*.py")
         if re.search(r"\bConsole\(", path.read_text(encoding="utf-8"))
     }
     assert own == {"terminal.py"}

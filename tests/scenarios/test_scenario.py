@@ -18,7 +18,7 @@ from ldfi.lineage.outline import Outline
 from ldfi.scenarios.request import context_of
 from ldfi.scenarios.scenario import Scenario, of_document, read, schema, schema_text
 
-SCHEMA = Path(__file__).parents[3] / "docs" / "scenario.schema.json"
+SCHEMA = Path(__file__).parents[2] / "docs" / "scenario.schema.json"
 
 DOCUMENT: dict[str, Any] = {
     "version": 1,

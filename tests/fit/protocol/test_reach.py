@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ldfi.fit.protocol.reach import MAX_LENGTH, MAX_REACHES, InjectorReport, PointPattern
 
-VECTORS = Path(__file__).parents[2] / "fit" / "protocol" / "vectors" / "reports.json"
+VECTORS = Path(__file__).parents[3] / "fit" / "protocol" / "vectors" / "reports.json"
 CASES: list[dict[str, Any]] = json.loads(VECTORS.read_text())["cases"]
 
 named = st.text("abz09._~*{}$()!,;=@+-:/é库", min_size=1, max_size=20)
