@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ldfi.analysis.words import happens, listed
 from ldfi.fit.protocol.faults import DOWN
+from ldfi.fit.protocol.kinds import spoken
 from ldfi.fit.protocol.points import Point
 
 _CALLS: Final = {
@@ -99,22 +100,8 @@ def _devices(count: int) -> str:
     return "1 device" if count == 1 else f"{count:,} devices"
 
 
-_SHORTLY: Final = {
-    "error": ("fails", "fail"),
-    "refused": ("does not answer", "do not answer"),
-    "timeout": ("does not answer in time", "do not answer in time"),
-    "delay": ("is slow", "are slow"),
-    "slow": ("takes {} s to send its body", "take {} s to send their bodies"),
-    "reset": ("hangs up", "hang up"),
-    "down": ("is down", "are down"),
-    "empty": ("answers with nothing", "answer with nothing"),
-    "truncated": ("answers by half", "answer by half"),
-    "corrupt": ("answers with garbage", "answer with garbage"),
-    "status": ("answers {}", "answer {}"),
-    "grpc": ("answers gRPC's {}", "answer gRPC's {}"),
-    "sql": ("meets “{}”", "meet “{}”"),
-    "redis": ("meets “{}”", "meet “{}”"),
-}
+_ONE: Final = spoken("one") | {"down": "is down"}
+_MANY: Final = spoken("many") | {"down": "are down"}
 
 
 def said_shortly(faults: Iterable[str], callees: Mapping[str, str] | None = None) -> str:
@@ -124,7 +111,8 @@ def said_shortly(faults: Iterable[str], callees: Mapping[str, str] | None = None
     given = list(faults)
     for fault in given:
         kind, _, where = fault.partition("@")
-        verbs = _SHORTLY.get(kind.partition(":")[0], (happens(kind), happens(kind)))
+        word = kind.partition(":")[0]
+        verbs = (_ONE.get(word, happens(kind)), _MANY.get(word, happens(kind)))
         what = kind.partition(":")[2]
         known = tuple(each.format(what or "an error") for each in verbs)
         name = where if fault.startswith(DOWN) else said_callee(where, callees or {}, given)

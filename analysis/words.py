@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
-_VERBS = {
-    "error": "fails",
-    "delay": "hangs",
-    "slow": "sends its body slowly",
-    "failed": "fails",
-    "timeout": "is given up",
-    "refused": "is refused",
-    "reset": "is torn down",
-    "empty": "is answered with nothing",
-    "truncated": "has its answer cut",
-    "corrupt": "is answered with garbage",
-}
-_SAYING = {
-    "status": "answers {}",
-    "grpc": "answers gRPC's {}",
-    "exception": "raises {}",
-    "sql": "meets the state “{}”",
-    "redis": "meets the state “{}”",
-    "slow": "takes {} s to send its body",
-}
+from ldfi.fit.protocol.kinds import OUTLASTED, spoken
+
+_HAPPENS: Final = spoken("happens") | {"failed": "fails"}
+"""``failed``: by nature, which said no more of it."""
+_WITH: Final = spoken("happens_with")
 
 
 def happens(kind: str) -> str:
     """Return what a call does that fails in this way: a kind of fault, or one that nature
     showed."""
     how, _, what = kind.partition(":")
-    if how == "delay" and ".." in what:
-        return f"hangs for {what.partition(':')[0]} s"
-    return _SAYING[how].format(what) if how in _SAYING and what else _VERBS.get(how, kind)
+    if how in OUTLASTED:
+        what = what.partition(":")[0]  # not at how many calls
+    says = what and (how != "delay" or ".." in what) and _WITH.get(how)
+    return says.format(what) if says else _HAPPENS.get(how, kind)
 
 
 def fault_in_words(fault: str, callees: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from ldfi.analysis.words import listed
 from ldfi.fit.protocol.faults import DOWN
+from ldfi.fit.protocol.kinds import spoken
 from ldfi.fit.protocol.points import Point
 
 WIDTH: Final = 80
@@ -27,7 +28,7 @@ _VERDICTS: Final = {
     "tolerated": ("survived", "green"),
     "inconclusive": ("undecided", "yellow"),
 }
-_KINDS: Final = {"refused": "refused", "error": "refused", "delay": "slow", "down": "down"}
+_KINDS: Final = spoken("short") | {"down": "down"}
 
 
 def traffic_line(good: dict[str, int], needed: int, seconds: float) -> Text:

@@ -8,14 +8,11 @@ from typing import Any, Final
 
 from ldfi.dashboards.lineage_graph import standings_of
 from ldfi.experiments.store.schema import ExperimentRow
+from ldfi.fit.protocol.kinds import spoken
 from ldfi.fit.protocol.points import Point
 from ldfi.lineage.run import Run, RunCall, Runs
 
-_MADE: Final = {
-    "error": "made to fail",
-    "delay": "made to hang",
-    "slow": "made to send its body slowly",
-}
+_MADE: Final = spoken("made")
 
 MARKS: Final[Mapping[str, str]] = {
     "injected": "made to fail",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
 from pathlib import Path
@@ -26,6 +26,7 @@ from ldfi.experiments.cluster.tokens import Tokens
 from ldfi.experiments.domain.gates.guards import CONTROL_GROUP, GUARDS
 from ldfi.experiments.notify.notification import Notification
 from ldfi.experiments.store.notifications import EVENTS
+from ldfi.fit.protocol.kinds import RECORDS
 from ldfi.scenarios import scenario
 from tests.fit.clients.proofs import proved, tables
 from tests.fit.clients.seen_of_kinds import SAME
@@ -42,16 +43,19 @@ def pages() -> dict[Path, str]:
     """Every generated page, and every page of which a section is."""
     made = {"cli.md": command_line(), "api.md": api(), "formats.md": formats()}
     whole = {HERE / name: "\n".join([MADE, "", *lines, ""]) for name, lines in made.items()}
-    return whole | {DOCS / name: _with_section(name, lines()) for name, lines in SECTIONS.items()}
+    return whole | {DOCS / name: _with_sections(name, each) for name, each in SECTIONS.items()}
 
 
-def _with_section(page: str, lines: list[str]) -> str:
-    """Keep a page as it is, but with these lines between its two marks."""
-    before, begin, rest = (DOCS / page).read_text(encoding="utf-8").partition(MADE)
-    _, end, after = rest.partition(END)
-    if not end:
-        raise ValueError(f"{page} has no section between {MADE!r} and {END!r}")
-    return "\n".join([before + begin, "", *lines, "", end + after])
+def _with_sections(page: str, made: Iterable[Callable[[], list[str]]]) -> str:
+    """Keep a page as it is, but with the lines that each of these makes between its two marks."""
+    written, rest = "", (DOCS / page).read_text(encoding="utf-8")
+    for lines in made:
+        before, begin, within = rest.partition(MADE)
+        _, end, rest = within.partition(END)
+        if not end:
+            raise ValueError(f"{page} has no section between {MADE!r} and {END!r}")
+        written += "\n".join([before + begin, "", *lines(), "", end])
+    return written + rest
 
 
 def guards() -> list[str]:
@@ -65,6 +69,20 @@ def guards() -> list[str]:
         "|---|---|---|---|---|",
     ]
     return lines + [f"| {' | '.join(row)} |" for row in [*rows, (*CONTROL_GROUP, "", "", "yes")]]
+
+
+def meanings() -> list[str]:
+    """Show what each kind of fault is."""
+    lines = ["| kind | what happens |", "|---|---|"]
+    return lines + [f"| {_form(word)} | {each['meaning']} |" for word, each in RECORDS.items()]
+
+
+def _form(word: str) -> str:
+    argument = RECORDS[word].get("argument", {})
+    if "as" in argument:
+        return f"`{word}:{argument['as']}`"
+    first, *others = argument.get("among", [""])
+    return ", ".join([f"`{word}:{first}`" if first else f"`{word}`", *map(_code, others)])
 
 
 def kinds() -> list[str]:
@@ -88,7 +106,7 @@ def _seen(
     return [*lines, f"| proved by | {' | '.join(_code(', '.join(sorted(e))) for e in tests)} |"]
 
 
-SECTIONS = {"injection-points.md": kinds, "safety.md": guards}
+SECTIONS = {"injection-points.md": (meanings, kinds), "safety.md": (guards,)}
 
 
 def command_line() -> list[str]:

@@ -7,9 +7,13 @@ dependency were down. What they have in common is here.
 
 from __future__ import annotations
 
+import builtins
 import errno
 import os
-from typing import Final, TypeVar
+import socket
+from typing import Any, Final, TypeVar
+
+from ldfi.fit.protocol.kinds import RECORDS, FaultKind
 
 Failure = TypeVar("Failure", bound=BaseException)
 
@@ -23,14 +27,28 @@ HEADERS: Final = {"content-type": "text/plain", "content-length": str(len(BODY))
 """The answer of an HTTP server that is there and cannot serve. RFC 9110, section 15.6.4."""
 
 
-def refused() -> ConnectionRefusedError:
-    """Make what the operating system says where nothing listens."""
-    return marked(ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED)))
+CONNECTING: Final[dict[FaultKind, dict[str, Any]]] = {
+    word: record["connecting"] for word, record in RECORDS.items() if "connecting" in record
+}
+"""The kinds with which no connection can be made → what each library makes of that."""
 
 
-def refused_at(address: object) -> ConnectionRefusedError:
-    """Make what asyncio says of that, which names the address."""
-    return marked(ConnectionRefusedError(errno.ECONNREFUSED, f"Connect call failed {address}"))
+def connecting(kind: FaultKind) -> OSError:
+    """Make what the operating system, or its resolver, says where no connection can be made."""
+    return _unconnected(CONNECTING[kind]["python"])
+
+
+def connecting_at(kind: FaultKind, address: object) -> OSError:
+    """Make what asyncio says of that, which may name the address."""
+    how = CONNECTING[kind]["python"]
+    return _unconnected(how, how.get("asyncio", "").format(address=address))
+
+
+def _unconnected(how: dict[str, str], said: str = "") -> OSError:
+    number = getattr(errno, how["errno"], None) or getattr(socket, how["errno"])
+    made = getattr(socket, how["exception"], None) or getattr(builtins, how["exception"])
+    failure: OSError = made(number, said or how.get("text") or os.strerror(number))
+    return marked(failure)
 
 
 def reset() -> ConnectionResetError:

@@ -27,7 +27,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from ldfi.fit.protocol.kinds import GRPC_CODES, OUTLASTED
+from ldfi.fit.protocol.kinds import GRPC_CODES, OUTLASTED, RECORDS, words_with
 from ldfi.lineage.attributes import OTHER_ERROR
 
 STATUS_UNSET: Final = 0
@@ -76,10 +76,12 @@ _JSONRPC_ANSWERS: Final = frozenset({"-32700", "-32600", "-32601", "-32602"})
 _GONE = frozenset({"KafkaTimeoutError", "InjectedFault"})
 """Names of the exceptions that ``fit`` raises for an ``error``, besides that of redis. SQLAlchemy's
 OperationalError is not among them: it is raised for a lock that was waited for too long, too."""
-_REFUSED = frozenset({"ClientConnectorError", "ConnectError", "NewConnectionError"})
-"""What aiohttp, httpx and urllib3 raise where nobody listens. Not requests' ConnectionError: it is
-raised for a connection that was torn down, too."""
-_UNASKED = frozenset({"error", "refused", "reset", "empty", "truncated", "corrupt", "status:503"})
+_NATURAL: Final = {
+    name: word for word, record in RECORDS.items() for name in record.get("natural", ())
+}
+"""What clients raise of one cause → its kind. Not requests' ConnectionError: it is raised where
+nobody listens, and for a connection that was torn down, too."""
+_UNASKED: Final = words_with("unasked") | {"status:503"}
 _NOBODY_THERE = frozenset(
     {
         *("status:408", "status:429", "status:502", "status:503", "status:504"),
@@ -141,8 +143,8 @@ def kind(fields: Mapping[str, str]) -> str:
         return "timeout"
     given = fields.get("error_type") or fields.get("thrown", "")
     exception = given.rpartition(".")[2]
-    if exception in _REFUSED:
-        return "refused"
+    if exception in _NATURAL:
+        return _NATURAL[exception]
     if exception in _GONE or (exception == "ConnectionError" and "db" in fields):
         return "error"
     known = exception.isidentifier() and exception != OTHER_ERROR

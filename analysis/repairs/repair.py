@@ -14,12 +14,12 @@ from ldfi.analysis.phrases import said_callee, said_point
 from ldfi.analysis.repairs.breaks import Break
 from ldfi.analysis.words import counted, listed
 from ldfi.fit.protocol.faults import DOWN
-from ldfi.fit.protocol.kinds import family, outlasted
+from ldfi.fit.protocol.kinds import family, outlasted, words_with
 from ldfi.fit.protocol.points import Point
 
 Lacking = Literal["timeout", "fallback", "retry"]
 
-PASSING: Final = ("refused", "reset", "empty", "truncated", "timeout", "error", "status", "grpc")
+PASSING: Final = words_with("passes")
 """Kinds of failure that often pass in a moment."""
 
 TRANSACTION: Final = ("sql:deadlock", "sql:serialization")

@@ -24,6 +24,7 @@ from ldfi.fit.delay import delay, timeout
 from ldfi.fit.effect import Effect
 from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
+from ldfi.fit.protocol.kinds import FaultKind
 from ldfi.fit.protocol.points import http_point
 from ldfi.fit.slow import Slow
 
@@ -84,8 +85,8 @@ def _effect(injection: Injection, request: Any, conn: Any) -> Effect | None:
         return delay(injection.delay_ms, patience, _late)
     if injection.kind == "timeout":
         return timeout(injection.delay_ms, patience, _late)
-    if injection.kind == "refused":
-        return Effect(failure=_refused(request, conn))
+    if injection.kind in error.CONNECTING:
+        return Effect(failure=_unconnected(injection.kind, request, conn))
     if injection.kind == "reset":
         torn = error.reset()
         return Effect(failure=error.marked(aiohttp.ClientOSError(*torn.args), torn))
@@ -97,10 +98,10 @@ def _late() -> Any:
     return error.marked(aiohttp.SocketTimeoutError("Timeout on reading data from socket"))
 
 
-def _refused(request: Any, conn: Any) -> Any:
-    refused = error.refused_at(conn.protocol.transport.get_extra_info("peername"))
-    failure = aiohttp.ClientConnectorError(request.connection_key, refused)
-    return error.marked(failure, refused)
+def _unconnected(kind: FaultKind, request: Any, conn: Any) -> Any:
+    cause = error.connecting_at(kind, conn.protocol.transport.get_extra_info("peername"))
+    made = getattr(aiohttp, error.CONNECTING[kind]["aiohttp"])
+    return error.marked(made(request.connection_key, cause), cause)
 
 
 def _answer(protocol: Any, answer: Reply) -> None:

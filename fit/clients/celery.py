@@ -94,7 +94,7 @@ def _late() -> Any:
 
 
 def _nobody(backend: Any) -> Any:
-    refused = error.refused()
+    refused = error.connecting("refused")
     given = getattr(backend, "connparams", {})
     if "port" not in given:
         return refused

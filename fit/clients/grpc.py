@@ -21,8 +21,8 @@ from ldfi.fit.delay import delay, timeout
 from ldfi.fit.effect import Effect
 from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
-from ldfi.fit.protocol.kinds import FaultKind
-from ldfi.fit.protocol.points import IPV4, rpc_point
+from ldfi.fit.protocol.kinds import NAMED, FaultKind
+from ldfi.fit.protocol.points import IPV4, is_name, rpc_point
 
 _SCHEME: Final = re.compile(r"(?:dns|ipv4|ipv6|xds|google-c2p|passthrough):(?://[^/]*)?/?")
 _UNIX: Final = ("unix:", "unix-abstract:")
@@ -120,7 +120,7 @@ def _effect(
         return delay(injection.delay_ms, patience, late)
     if injection.kind == "timeout":
         return timeout(injection.delay_ms, patience, late)
-    target = callee._channel.target() if injection.kind == "refused" else b""
+    target = callee._channel.target() if injection.kind in error.CONNECTING else b""
     ended = ending(injection.kind, target.decode())
     return None if ended is None else Effect(failure=failed(_state(*ended)))
 
@@ -129,18 +129,18 @@ def ending(kind: FaultKind, target: str) -> tuple[Any, str] | None:
     """Tell the code and the details with which a call fails at once; None where it does not."""
     if kind == "error":
         return grpc.StatusCode.UNAVAILABLE, error.TEXT
-    if kind == "refused":
-        return grpc.StatusCode.UNAVAILABLE, (
-            f"failed to connect to all addresses; last error: UNKNOWN: {_resolved(target)}: "
-            "Failed to connect to remote host: Connection refused"
-        )
+    if kind in error.CONNECTING:
+        if kind in NAMED and (target.startswith(_UNIX) or not any(map(is_name, _hosts(target)))):
+            return None
+        details = error.CONNECTING[kind]["grpc"]
+        bare = target.rpartition("/")[2]
+        return grpc.StatusCode.UNAVAILABLE, details.format(target=bare, address=_resolved(bare))
     word, _, code = kind.partition(":")
     return (grpc.StatusCode[code], error.TEXT) if word == "grpc" else None
 
 
-def _resolved(target: str) -> str:
+def _resolved(bare: str) -> str:
     """Write an address as gRPC does once it has found it; a name stays one."""
-    bare = target.rpartition("/")[2]
     host = bare.rpartition(":")[0]
     return f"ipv4:{bare}" if IPV4.fullmatch(host) else bare
 

@@ -128,8 +128,8 @@ def _effect(injection: Injection, connection: Any) -> Effect | None:
         return delay(injection.delay_ms, patience, _late)
     if injection.kind == "timeout":
         return timeout(injection.delay_ms, patience, _late)
-    if injection.kind == "refused":
-        return Effect(failure=error.refused())
+    if injection.kind in error.CONNECTING:
+        return Effect(failure=error.connecting(injection.kind))
     if injection.kind == "reset":
         return Effect(failure=Wire(error.reset()))
     answer = _UNAVAILABLE if injection.kind == "error" else answer_of(injection.kind)

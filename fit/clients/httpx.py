@@ -131,9 +131,10 @@ def _effect(failures: HttpxFailures, injection: Injection, request: Any) -> Effe
         return delay(injection.delay_ms, patience, lambda: core.ReadTimeout("timed out"))
     if injection.kind == "timeout":
         return timeout(injection.delay_ms, patience, failures.late)
-    if injection.kind == "refused":
+    if injection.kind in error.CONNECTING:
         url = request.url
-        return Effect(failure=failures.refused(url.host.decode(), url.port or _port(url.scheme)))
+        address = url.host.decode(), url.port or _port(url.scheme)
+        return Effect(failure=failures.unconnected(injection.kind, address))
     if injection.kind == "reset":
         return Effect(failure=failures.reset())
     answer = answer_of(injection.kind)

@@ -13,14 +13,15 @@ from typing import Any, NamedTuple
 
 from ldfi.fit import error
 from ldfi.fit.answers import Reply
+from ldfi.fit.protocol.kinds import FaultKind
 
 
 class HttpxFailures(NamedTuple):
     """How connections fail in one of the backends of ``core``: httpcore, or httpcore2."""
 
     core: Any
-    refused: Callable[[str, int], Exception]
-    """(host, port)"""
+    unconnected: Callable[[FaultKind, tuple[str, int]], Exception]
+    """(kind, (host, port))"""
     reset: Callable[[], Exception]
     late: Callable[[], Exception]
 
@@ -62,9 +63,10 @@ def _chain(kind: type[Exception], *causes: BaseException) -> Exception:
     return failure
 
 
-def _refused_async(core: Any, host: str, port: int) -> Exception:
-    attempts = OSError("All connection attempts failed")
-    return _chain(core.ConnectError, attempts, error.refused_at((host, port)))
+def _unconnected_async(core: Any, kind: FaultKind, address: tuple[str, int]) -> Exception:
+    attempts = error.CONNECTING[kind]["python"].get("anyio")
+    tried = [OSError(attempts)] if attempts else []
+    return _chain(core.ConnectError, *tried, error.connecting_at(kind, address))
 
 
 def _reset_async(core: Any) -> Exception:
@@ -77,7 +79,7 @@ def in_threads(core: Any) -> HttpxFailures:
     """Return how connections fail that block."""
     return HttpxFailures(
         core,
-        lambda _host, _port: _chain(core.ConnectError, error.refused()),
+        lambda kind, _address: _chain(core.ConnectError, error.connecting(kind)),
         lambda: _chain(core.ReadError, error.reset()),
         lambda: _chain(core.ReadTimeout, TimeoutError("timed out")),
     )
@@ -87,7 +89,7 @@ def in_tasks(core: Any) -> HttpxFailures:
     """Return how connections fail under asyncio."""
     return HttpxFailures(
         core,
-        partial(_refused_async, core),
+        partial(_unconnected_async, core),
         partial(_reset_async, core),
         lambda: _chain(core.ReadTimeout, TimeoutError("")),
     )

@@ -105,14 +105,14 @@ def _effect(injection: Injection, connection: Any, _routing_key: str) -> Effect 
 
 
 def _nobody(connection: Any) -> Any:
-    refused = error.refused()
+    refused = error.connecting("refused")
     if connection.transport.driver_type != "redis":
         return refused
     port = connection.port or connection.transport.default_port
     return refused_by_redis(f"{connection.hostname}:{port}", refused)
 
 
-def refused_by_redis(where: str, refused: ConnectionRefusedError) -> BaseException:
+def refused_by_redis(where: str, refused: OSError) -> BaseException:
     """Make what redis-py says where nothing listens at ``where``."""
     redis = sys.modules["redis"]
     said = f"Error {refused.errno} connecting to {where}. {refused.strerror}."

@@ -22,7 +22,7 @@ from ldfi.fit.delay import delay, timeout
 from ldfi.fit.effect import Effect
 from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
-from ldfi.fit.protocol.kinds import FaultKind
+from ldfi.fit.protocol.kinds import NAMED, FaultKind
 from ldfi.fit.protocol.points import address, database_point
 
 
@@ -102,8 +102,8 @@ def _failure(kind: FaultKind, client: Any, connection: Any, *, single: bool) -> 
 
     In a pipeline a server that is read-only refuses command by command, and tells which.
     """
-    if kind == "refused":
-        return _refused(client, connection)
+    if kind in error.CONNECTING:
+        return _unconnected(kind, client, connection)
     if kind == "reset":
         torn = error.reset()
         said = f"Error while reading from {_address(connection)} : {torn.args}"
@@ -114,12 +114,14 @@ def _failure(kind: FaultKind, client: Any, connection: Any, *, single: bool) -> 
     return None if made is None else error.marked(made[0](made[1]))
 
 
-def _refused(client: Any, connection: Any) -> Any:
-    refused = error.refused()
+def _unconnected(kind: FaultKind, client: Any, connection: Any) -> Any:
+    if kind in NAMED and not _host(connection):
+        return None
+    cause = error.connecting(kind)
     if isinstance(client, AsyncRedis):
-        refused = error.refused_at((_host(connection), _port(connection)))
-    said = f"Error {refused.errno} connecting to {_address(connection)}. {refused.strerror}."
-    return error.marked(exceptions.ConnectionError(said), refused)
+        cause = error.connecting_at(kind, (_host(connection), _port(connection)))
+    said = f"Error {cause.errno} connecting to {_address(connection)}. {cause.strerror}."
+    return error.marked(exceptions.ConnectionError(said), cause)
 
 
 def _address(connection: Any) -> str:

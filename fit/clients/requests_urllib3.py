@@ -11,8 +11,9 @@ of the connection, so that the standard library reads it, and times out over it,
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from http.client import HTTPResponse
-from typing import Any
+from typing import Any, Final
 
 from urllib3 import HTTPHeaderDict
 from urllib3.connectionpool import HTTPConnectionPool
@@ -121,10 +122,10 @@ def _effect(
         return delay(injection.delay_ms, patience, late)
     if injection.kind == "timeout":
         return timeout(injection.delay_ms, patience, late)
-    if injection.kind == "refused":
-        refused = error.refused()
-        said = NewConnectionError(conn, f"Failed to establish a new connection: {refused}")
-        return Effect(failure=error.marked(said, refused))
+    if injection.kind in error.CONNECTING:
+        cause = error.connecting(injection.kind)
+        made = _UNCONNECTED[error.CONNECTING[injection.kind]["urllib3"]]
+        return Effect(failure=error.marked(made(conn, cause), cause))
     if injection.kind == "reset":
         return Effect(failure=error.reset())  # the pool makes a ProtocolError of it
     answer = _UNAVAILABLE if injection.kind == "error" else answer_of(injection.kind)
@@ -171,5 +172,13 @@ def _response(answer: Reply, pool: Any, method: str, url: str, options: Any) -> 
     )
 
 
+def _new_connection(conn: Any, cause: OSError) -> NewConnectionError:
+    return NewConnectionError(conn, f"Failed to establish a new connection: {cause}")
+
+
+_UNCONNECTED: Final[dict[str, Callable[[Any, OSError], Exception]]] = {
+    "NewConnectionError": _new_connection,
+}
+"""The exception's name → how urllib3 makes it of the connection and its cause."""
 _SITE = Site(_name, _effect)
 _UNAVAILABLE = answer_of(f"status:{error.STATUS}")

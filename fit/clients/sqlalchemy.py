@@ -23,7 +23,14 @@ from ldfi.fit.delay import delay
 from ldfi.fit.effect import Effect
 from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
-from ldfi.fit.protocol.points import Point, database_point, template_statement, template_words
+from ldfi.fit.protocol.kinds import NAMED, FaultKind
+from ldfi.fit.protocol.points import (
+    Point,
+    database_point,
+    is_name,
+    template_statement,
+    template_words,
+)
 
 
 def patch() -> None:
@@ -113,9 +120,12 @@ def _effect_on_connection(injection: Injection, engine: Any) -> Effect | None:
         return Effect(failure=_connection_error(engine.dialect, _unreachable(engine.dialect)))
     if injection.kind == "delay":
         return delay(injection.delay_ms)
-    if injection.kind == "refused" and engine.dialect.driver == "psycopg":
-        return Effect(failure=_connection_error(engine.dialect, _refused(engine)))
-    return None
+    if injection.kind not in error.CONNECTING or engine.dialect.driver != "psycopg":
+        return None
+    if injection.kind in NAMED and not is_name(engine.url.host or ""):
+        return None
+    failure = _unconnected(injection.kind, engine)
+    return Effect(failure=_connection_error(engine.dialect, failure))
 
 
 def _connection_error(dialect: Any, original: Any) -> Any:
@@ -125,13 +135,10 @@ def _connection_error(dialect: Any, original: Any) -> Any:
     return error.marked(failure, original)
 
 
-def _refused(engine: Any) -> Any:
-    """Make what libpq says where nothing listens."""
+def _unconnected(kind: FaultKind, engine: Any) -> Any:
+    """Make what psycopg and libpq say where no connection can be made."""
     host, port = engine.url.host, engine.url.port or _PORT
-    said = (
-        f'connection failed: connection to server at "{host}", port {port} failed: '
-        "Connection refused\n\tIs the server running on that host and accepting TCP/IP connections?"
-    )
+    said = error.CONNECTING[kind]["psycopg"].format(host=host, port=port)
     return engine.dialect.loaded_dbapi.OperationalError(said)
 
 

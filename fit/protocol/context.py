@@ -6,8 +6,8 @@ One baggage entry, ``fit``, self-contained, so that a service needs no connectio
 
 Only ``[A-Za-z0-9._~-]`` occur, since SDKs percent-encode all else and a proxy's expression on the
 raw header would then silently miss. How the faults are written is what the versions differ in
-(:mod:`ldfi.fit.protocol.notation`): version 1 knows ``error`` and ``delay``, version 2 every kind
-but ``slow``, version 3 that as well. A writer uses the first that can say it, so that earlier
+(:mod:`ldfi.fit.protocol.notation`): version 1 knows ``error`` and ``delay``, each later one more
+kinds (``kinds.json``). A writer uses the first that can say it, so that earlier
 readers keep understanding what they can do.
 The MAC covers all that stands before it. ``docs/failure-context.md`` specifies all this for other
 languages, ``fit/protocol/vectors`` tests them.
@@ -25,7 +25,7 @@ from typing import Final, Literal
 from ldfi.fit.protocol.errors import ExpiredContext, ForgedContext, MalformedContext
 from ldfi.fit.protocol.faults import Fault
 from ldfi.fit.protocol.keys import Keys
-from ldfi.fit.protocol.kinds import KINDS, draws, family
+from ldfi.fit.protocol.kinds import KINDS, VERSIONS, draws, family
 from ldfi.fit.protocol.notation import Injection, point_hash, read, readable, way, written
 
 __all__ = [
@@ -51,8 +51,8 @@ minute for clocks that differ. Whoever gets hold of a signed context cannot use 
 
 _ARMS: dict[str, Arm] = {"t": "treatment", "c": "control"}
 _SHAPE = re.compile(
-    r"(?P<version>[123])\.(?P<key>[\w-]{1,16})\.(?P<experiment>[\w-]{1,64})\.(?P<arm>[tc])"
-    r"\.(?P<expiry>0|[1-9][0-9]{0,11})\.(?P<faults>[\w~-]*)\.(?P<mac>[\w-]{22})",
+    rf"(?P<version>[{''.join(VERSIONS)}])\.(?P<key>[\w-]{{1,16}})\.(?P<experiment>[\w-]{{1,64}})"
+    r"\.(?P<arm>[tc])\.(?P<expiry>0|[1-9][0-9]{0,11})\.(?P<faults>[\w~-]*)\.(?P<mac>[\w-]{22})",
     re.ASCII,
 )
 
@@ -131,7 +131,9 @@ def decode(keys: Keys, value: str, now: float, *, grace: float = 0.0) -> Failure
     """
     match = _SHAPE.fullmatch(value) if len(value) <= MAX_LENGTH else None
     if match is None or not readable(match["version"], match["faults"]):
-        raise MalformedContext(f"not a failure context of version 1 to 3: {value[:80]!r}")
+        raise MalformedContext(
+            f"not a failure context of version 1 to {VERSIONS[-1]}: {value[:80]!r}"
+        )
     if not keys.verify(value[: match.start("mac") - 1], match["key"], match["mac"]):
         raise ForgedContext(f"failure context of key {match['key']!r} does not verify")
     expires = int(match["expiry"])

@@ -10,55 +10,86 @@ natively is told by :mod:`ldfi.fit.protocol.native`.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final, Literal, get_args
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
 
 from ldfi.fit.protocol.lengths import lengths_of
 
 FaultKind = str
 """A kind as it is written, one that :func:`kind_of` reads."""
 
+RECORDS: Final[dict[str, dict[str, Any]]] = json.loads(
+    Path(__file__).with_name("kinds.json").read_bytes()
+)["kinds"]
+"""The word with which a kind begins → what is known of it, for all languages and pages:
+
+``meaning``: for people. ``words``: verbs; ``happens`` to a call, with an argument
+``happens_with``; what ``one`` callee does, and ``many``; ``short``; what a call was ``made`` to do.
+``version``: of the first failure context that can say it. ``argument``: what comes after a colon.
+``points``: the protocols that have it natively (:mod:`ldfi.fit.protocol.native`); ``body``: only
+where an answer has one; ``named``: only where a host has a name.
+``late``: it takes its time; ``outlasted``: and the call goes well in the end. ``unasked``: the
+call never came to its callee. ``passes``: it often passes in a moment. ``nobody``: nobody answered.
+``status``: of the answer of HTTP that it is. ``natural``: classes of exceptions that are read as
+this kind where nobody injected anything. ``connecting``: a connection cannot be made, and what
+each language and library makes of that. ``clients``: what callers get, by client.
+"""
+
+
+def words_with(flag: str) -> frozenset[str]:
+    """Return the words of the kinds of which this is said."""
+    return frozenset(word for word, record in RECORDS.items() if record.get(flag))
+
+
+def spoken(form: str) -> dict[str, str]:
+    """Return what is said in one form (of ``words``), by the words of the kinds that have it."""
+    return {word: each["words"][form] for word, each in RECORDS.items() if form in each["words"]}
+
+
 UsualKind = Literal["error", "delay"]
 KINDS: Final[tuple[UsualKind, ...]] = get_args(UsualKind)
 """The kinds that every point has: what is tried where nobody asks for others."""
 
-WORDS: Final = ("refused", "reset", "timeout", "empty", "truncated", "corrupt")
-"""The kinds besides :data:`KINDS` that stand alone."""
-
-OUTLASTED: Final = frozenset({"delay", "slow"})
-"""The kinds with which a call goes well in the end, for whoever waits that long."""
-
-LATE: Final = OUTLASTED | {"timeout"}
-"""The kinds that take their time, so that it matters whether anybody waits."""
-
-GRPC_CODES: Final = (
-    *("CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"),
-    *("ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"),
-    *("ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"),
-    "UNAUTHENTICATED",
-)
-"""gRPC's status codes 1 to 16, in their order."""
-
-SQL: Final = ("deadlock", "serialization", "lost", "readonly")
-REDIS: Final = ("loading", "readonly", "lost")
-MAX_EXCEPTION: Final = 40
-"""Characters that the name of an exception may have."""
-
-_CHOICES: Final = {"grpc": GRPC_CODES, "sql": SQL, "redis": REDIS}
-_STATUS: Final = re.compile(r"[45][0-9]{2}", re.ASCII)
-_NAME: Final = re.compile(rf"[A-Za-z_][A-Za-z0-9_]{{0,{MAX_EXCEPTION - 1}}}", re.ASCII)
-_FORMS: Final = {
-    "status": "a status from 400 to 599, as in status:503",
-    "grpc": f"one of gRPC's codes, {', '.join(GRPC_CODES)}",
-    "sql": f"one of {', '.join(SQL)}",
-    "redis": f"one of {', '.join(REDIS)}",
-    "exception": f"the name of an exception's class, of at most {MAX_EXCEPTION} characters",
-    "slow": "seconds, as in slow:2, or lengths that are drawn, as in slow:0.5..2",
+_ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
+    word: record["argument"]
+    for word, record in RECORDS.items()
+    if not record.get("argument", {"optional": True}).get("optional")
 }
 
-FAMILIES: Final = (*KINDS, *WORDS, *_FORMS)
+WORDS: Final = tuple(word for word in RECORDS if word not in {*KINDS, *_ARGUMENTS})
+"""The kinds besides :data:`KINDS` that stand alone."""
+
+OUTLASTED: Final = words_with("outlasted")
+"""The kinds with which a call goes well in the end, for whoever waits that long."""
+
+LATE: Final = words_with("late")
+"""The kinds that take their time, so that it matters whether anybody waits."""
+
+NAMED: Final = words_with("named")
+"""The kinds that only happen where a host has a name, and is no address."""
+
+VERSIONS: Final = tuple(map(str, range(1, 1 + max(each["version"] for each in RECORDS.values()))))
+"""The versions of failure contexts."""
+
+GRPC_CODES: Final[tuple[str, ...]] = tuple(_ARGUMENTS["grpc"]["among"])
+"""gRPC's status codes 1 to 16, in their order."""
+
+SQL: Final[tuple[str, ...]] = tuple(_ARGUMENTS["sql"]["among"])
+REDIS: Final[tuple[str, ...]] = tuple(_ARGUMENTS["redis"]["among"])
+MAX_EXCEPTION: Final[int] = _ARGUMENTS["exception"]["longest"]
+"""Characters that the name of an exception may have."""
+
+_PATTERNS: Final = {
+    word: re.compile(argument["pattern"], re.ASCII)
+    for word, argument in _ARGUMENTS.items()
+    if "pattern" in argument
+}
+
+FAMILIES: Final = (*KINDS, *WORDS, *_ARGUMENTS)
 """The words with which a kind begins."""
 
 
@@ -66,7 +97,7 @@ FAMILIES: Final = (*KINDS, *WORDS, *_FORMS)
 def kind_of(text: str) -> FaultKind:
     """Read a kind. Raises ValueError, with what could stand there, for what is none."""
     family, colon, argument = text.partition(":")
-    form = _FORMS.get(family)
+    form = _ARGUMENTS.get(family)
     if form is None:
         if family not in FAMILIES:
             raise ValueError(f"{family!r} is not a kind of fault; the kinds are {_all()}")
@@ -75,7 +106,7 @@ def kind_of(text: str) -> FaultKind:
         if colon:
             _check_drawn(text, argument)
     elif not _fits(family, argument):
-        raise ValueError(f"{text!r} is not a kind of fault: after {family}: comes {form}")
+        raise ValueError(f"{text!r} is not a kind of fault: after {family}: comes {_says(form)}")
     return text
 
 
@@ -86,7 +117,7 @@ def family(kind: FaultKind) -> str:
 
 def takes_argument(word: str) -> bool:
     """Return whether a kind that begins with this word always says more after a colon."""
-    return word in _FORMS
+    return word in _ARGUMENTS
 
 
 def late(kind: FaultKind) -> bool:
@@ -137,12 +168,20 @@ def alike_of(text: str) -> frozenset[FaultKind]:
     return kinds
 
 
+def version_of(kind: FaultKind) -> str:
+    """Return the first version of failure contexts that can say this kind."""
+    return str(RECORDS[family(kind)]["version"])
+
+
 def _fits(family: str, argument: str) -> bool:
-    if family == "status":
-        return _STATUS.fullmatch(argument) is not None
-    if family == "exception":
-        return _NAME.fullmatch(argument) is not None
-    return _says_lengths(argument) if family == "slow" else argument in _CHOICES[family]
+    if family in _PATTERNS:
+        return _PATTERNS[family].fullmatch(argument) is not None
+    choices = _ARGUMENTS[family].get("among")
+    return _says_lengths(argument) if choices is None else argument in choices
+
+
+def _says(form: dict[str, Any]) -> str:
+    return form["says"] + ", ".join(form.get("among", ()))  # type: ignore[no-any-return]
 
 
 def _says_lengths(argument: str) -> bool:
@@ -170,4 +209,4 @@ def _check_drawn(kind: str, argument: str) -> None:
 
 
 def _all() -> str:
-    return ", ".join([*KINDS, *WORDS, *(f"{word}:…" for word in ("delay", *_FORMS))])
+    return ", ".join([*KINDS, *WORDS, *(f"{word}:…" for word in ("delay", *_ARGUMENTS))])

@@ -10,23 +10,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from ldfi.fit.protocol.kinds import KINDS, FaultKind, family
-from ldfi.fit.protocol.points import Point
+from ldfi.fit.protocol.kinds import NAMED, RECORDS, FaultKind, family, words_with
+from ldfi.fit.protocol.points import Point, has_name
 
-_FAMILIES: Final = {
-    "http": ("refused", "reset", "timeout", "status", "empty", "truncated", "corrupt", "slow"),
-    "rpc": ("refused", "timeout", "grpc"),
-    "message": ("timeout", "exception"),
-}
-_OTHERS: Final = ("exception",)
-"""A cache, a function, whatever else a decorator is put around."""
-
-_BODIES: Final = frozenset({"empty", "truncated", "corrupt", "slow"})
-"""What is wrong with a body, so that an answer without one cannot have it."""
-
-_SQL: Final = ("reset", "timeout", "sql", "exception")
-_CONNECT: Final = ("refused", "exception")
-_REDIS: Final = ("refused", "reset", "timeout", "redis", "exception")
+_BODIES: Final = words_with("body")
 
 _STATEMENTS: Final = frozenset(
     {
@@ -63,15 +50,25 @@ def families(point: Point) -> frozenset[str]:
     A point's name does not tell whether a client or a decorator made it; what either could have is
     in.
     """
+    return frozenset().union(*map(_of_protocol, _protocols(point)))
+
+
+@lru_cache(maxsize=16)
+def _of_protocol(protocol: str) -> frozenset[str]:
+    return frozenset(word for word, record in RECORDS.items() if protocol in record["points"])
+
+
+def _protocols(point: Point) -> tuple[str, ...]:
+    """Return what kinds call it: of a database statements, commands or the connection to it."""
     # Operations of AWS are sent over HTTP. Their services have a word for a name, gRPC's a package.
     if point.kind == "rpc" and "." not in point.template:
-        return frozenset({*KINDS, *_FAMILIES["rpc"], *_FAMILIES["http"]})
+        return "rpc", "http"
     if point.kind != "db":
-        return frozenset({*KINDS, *_FAMILIES.get(point.kind, _OTHERS)})
+        return (point.kind if point.kind in ("http", "rpc", "message") else "other",)
     verb = point.operation.upper()
     if verb == "CONNECT":
-        return frozenset({*KINDS, *_CONNECT})
-    return frozenset({*KINDS, *(_SQL if verb in _STATEMENTS else _REDIS)})
+        return ("connect",)
+    return ("statement" if verb in _STATEMENTS else "command",)
 
 
 def native(kind: FaultKind, point: str) -> bool:
@@ -80,6 +77,8 @@ def native(kind: FaultKind, point: str) -> bool:
     if kind.endswith(":readonly") and parsed.operation.upper() in _READING:
         return False
     if family(kind) in _BODIES and parsed.operation.upper() == "HEAD":
+        return False
+    if family(kind) in NAMED and not has_name(parsed):
         return False
     return family(kind) in families(parsed)
 

@@ -10,8 +10,8 @@ its colon; for a delay and a timeout ``-`` and the longest that it may hang, in 
 only the first calls fail, ``-n`` and their number:
 ``refused~9rcpxU0PyKID_unU~status-503-n2~r-hHe0xN``.
 
-**Version 3** is version 2 with one kind more: ``slow-2000``, a body that comes over so many
-milliseconds.
+**Later versions** are version 2 with more kinds: ``slow-2000``, a body that comes over so many
+milliseconds, is of version 3. In which version each begins says ``kinds.json``.
 
 Each says one length. Where a fault wants lengths drawn at random, the writer draws one for each
 point, and readers never know.
@@ -40,6 +40,7 @@ from ldfi.fit.protocol.kinds import (
     late,
     lengths,
     takes_argument,
+    version_of,
 )
 from ldfi.fit.protocol.lengths import drawn
 
@@ -83,7 +84,7 @@ def written(faults: Iterable[Fault], delay_ms: int, draw_key: str = "") -> tuple
     groups: defaultdict[str, str] = defaultdict(str)
     for fault, length in chosen:
         groups[way(fault, length)] += point_hash(fault.point)
-    version = "3" if any(family(fault.kind) == "slow" for fault, _ in chosen) else "2"
+    version = max("2", *(version_of(fault.kind) for fault, _ in chosen))
     return version, "~".join(f"{how}~{hashes}" for how, hashes in groups.items())
 
 
@@ -173,13 +174,12 @@ def _injection(version: str, how: str) -> Injection | None:
     word, *rest = how.split("-")
     delay_ms, kind = 0, word
     if word in LATE:
-        known = word != "slow" or version == "3"
-        if not known or not rest or not _MILLISECONDS.fullmatch(rest[0]):
+        if version_of(word) > version or not rest or not _MILLISECONDS.fullmatch(rest[0]):
             return None
         delay_ms, rest = int(rest[0]), rest[1:]
     elif takes_argument(word) and rest:
         kind, rest = f"{word}:{rest[0]}", rest[1:]
-    if not delay_ms and not _is_kind(kind):
+    if not delay_ms and (not _is_kind(kind) or version_of(kind) > version):
         return None
     if not rest:
         return Injection(kind, delay_ms)

@@ -151,6 +151,20 @@ def is_address(peer: str) -> bool:
     return host == "localhost" or ":" in host or IPV4.fullmatch(host) is not None
 
 
+def has_name(point: Point) -> bool:
+    """Tell whether a name may have to be looked up for a call: not of an address. Points of gRPC
+    and of SQL do not say where they went."""
+    if point.kind in ("rpc", "db") and (not point.peer or point.operation.upper() == "CONNECT"):
+        return True
+    host = point.peer.rpartition(":")[0] if point.peer.rpartition(":")[2].isdecimal() else ""
+    return is_name(host or point.peer)
+
+
+def is_name(host: str) -> bool:
+    """Tell whether a host is given by a name rather than by an address."""
+    return bool(host) and ":" not in host and IPV4.fullmatch(host) is None
+
+
 def authority(text: str) -> str:
     """Name a host as a caller does, from ``HOST`` or ``HOST:PORT``."""
     host, colon, port = text.rpartition(":")

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Final, Literal, NamedTuple
 
+from ldfi.fit.protocol.kinds import words_with
 from ldfi.fit.protocol.points import Point
 from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.tree import Call, Tree
@@ -42,7 +43,8 @@ REFUSED: Final = 2
 """So many in a row that nobody answered: where nobody listens it takes less to say so."""
 _NOBODY: Final = frozenset(
     {
-        *("error", "refused", "exception:ConnectionRefusedError", "exception:ECONNREFUSED"),
+        *words_with("nobody"),
+        *("exception:ConnectionRefusedError", "exception:ECONNREFUSED"),
         *("exception:ConnectException", "exception:ConnectError"),
     }
 )
