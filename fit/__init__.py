@@ -7,18 +7,37 @@
     @fit.point("cache", "get", peer="homecache")           # anything else that can fail
     async def cached_home(device): ...
 
-It needs the standard library and OpenTelemetry's API, and does nothing without ``FIT_KEYS``.
+It needs the standard library and OpenTelemetry's API, and does nothing without ``FIT_KEYS``. Names
+are imported when they are first asked for: who needs ``ldfi.fit.protocol`` alone gets nothing else.
 """
 
-from ldfi.fit.asgi import EdgeMiddleware
-from ldfi.fit.functions import point
-from ldfi.fit.install import install
-from ldfi.fit.protocol.context import FailureContext
-from ldfi.fit.protocol.faults import Fault
-from ldfi.fit.protocol.points import Point
-from ldfi.fit.runtime import current
-from ldfi.fit.sampler import Sampler
-from ldfi.fit.wsgi import WSGIEdgeMiddleware
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from ldfi.fit.asgi import EdgeMiddleware
+    from ldfi.fit.functions import point
+    from ldfi.fit.protocol.context import FailureContext
+    from ldfi.fit.protocol.faults import Fault
+    from ldfi.fit.protocol.points import Point
+    from ldfi.fit.runtime import current
+    from ldfi.fit.sampler import Sampler
+    from ldfi.fit.startup import install, uninstall
+    from ldfi.fit.wsgi import WSGIEdgeMiddleware
+
+_HOMES: Final = {
+    "EdgeMiddleware": "asgi",
+    "FailureContext": "protocol.context",
+    "Fault": "protocol.faults",
+    "Point": "protocol.points",
+    "Sampler": "sampler",
+    "WSGIEdgeMiddleware": "wsgi",
+    "current": "runtime",
+    "install": "startup",
+    "point": "functions",
+    "uninstall": "startup",
+}
+"""Public name → the module that has it."""
 
 __all__ = [
     "EdgeMiddleware",
@@ -30,4 +49,17 @@ __all__ = [
     "current",
     "install",
     "point",
+    "uninstall",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name. Raises AttributeError for any other (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -16,9 +16,8 @@ from typing import Final
 
 from opentelemetry import baggage, context, trace
 
-from ldfi.fit import clients, runtime
+from ldfi.fit import clients, runtime, uninstall
 from ldfi.fit.clients import fakes
-from ldfi.fit.install import uninstall
 from ldfi.fit.protocol.context import ENTRY, encode
 from ldfi.fit.protocol.faults import Fault
 from ldfi.fit.protocol.keys import Keys

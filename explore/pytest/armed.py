@@ -28,9 +28,8 @@ from ldfi.explore.pytest.own_commands import set_aside
 from ldfi.explore.pytest.recorder import RELAY, Recorder, own_provider
 from ldfi.explore.pytest.service import service_name
 from ldfi.explore.pytest.unseen import Untraced, watched
-from ldfi.fit import clients, runtime
+from ldfi.fit import clients, runtime, uninstall
 from ldfi.fit.clients import fakes
-from ldfi.fit.install import uninstall
 from ldfi.fit.protocol.context import ENTRY
 from ldfi.fit.protocol.faults import Fault
 from ldfi.fit.protocol.keys import Keys

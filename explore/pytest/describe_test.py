@@ -183,7 +183,7 @@ def _hint(document: Mapping[str, Any]) -> list[str]:
     if callers - {service_name()}:
         return [
             f"{TO_SET}: FIT_KEYS has the keys that faults are",
-            "signed with, and ldfi.fit.install() (or fit/js) obeys them. What no injector reaches",
+            "signed with, and ldfi.fit.startup() (or fit/js) obeys them. What no injector reaches",
             "can be left out of the promise: protected=(...).",
         ]
     if document["unfired"]:

@@ -20,7 +20,7 @@ import pytest
 from opentelemetry import trace
 
 from ldfi import fit
-from ldfi.fit.install import uninstall
+from ldfi.fit import uninstall
 from ldfi.testing.conformance.__main__ import main, problems
 from ldfi.testing.conformance.checks import HOST_KEYS
 from ldfi.testing.conformance.edges import EDGE_CHECKS, it_fails_open

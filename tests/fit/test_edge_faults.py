@@ -30,7 +30,9 @@ from tests.fit.edges import Held, a_rule
 
 PACKAGE = Path(fit.__file__).parent
 OURS = [
-    importlib.import_module(f"ldfi.fit.{path.stem}") for path in sorted(PACKAGE.glob("[a-z]*.py"))
+    importlib.import_module(f"ldfi.fit.{folder}{path.stem}")
+    for folder in ("", "protocol.")
+    for path in sorted((PACKAGE / folder.rstrip(".")).glob("[a-z]*.py"))
 ]
 RIMS = {"__call__", "__init__", "start"}  # the rim, what runs at start-up, what the test overrides
 SIGNED = encode(KEYS, scenario_of("d1"), "treatment", int(time.time()) + 3600, [])

@@ -20,9 +20,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from ldfi import fit
-from ldfi.fit import runtime
+from ldfi.fit import runtime, uninstall
 from ldfi.fit.clients import patch_all
-from ldfi.fit.install import uninstall
 from ldfi.fit.protocol.faults import Fault
 from ldfi.fit.runtime import Runtime, activate
 from ldfi.testing import NotFired, faults

@@ -15,9 +15,8 @@ import pytest
 import wrapt
 
 from ldfi import fit
-from ldfi.fit import patching, runtime
+from ldfi.fit import patching, runtime, uninstall
 from ldfi.fit.clients import LIBRARIES
-from ldfi.fit.install import uninstall
 
 ROOT = Path(__file__).parents[2]
 KEY = "test:0123456789abcdef"
