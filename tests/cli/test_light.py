@@ -29,10 +29,19 @@ ROOT = Path(__file__).parents[2]
 HEAVY = (
     *("alembic", "fastapi", "httpx", "jinja2", "networkx", "opentelemetry", "prometheus_client"),
     *("psycopg", "pydantic_settings", "pysat", "kafka", "rich.live", "rich.progress", "sqlalchemy"),
-    *("starlette", "tenacity", "uvicorn", "yaml", "ldfi.fit", "ldfi.lineage", "ldfi.solver"),
+    *(
+        "starlette",
+        "tenacity",
+        "uvicorn",
+        "yaml",
+        "ldfi.fit.asgi",
+        "ldfi.fit.clients",
+        "ldfi.lineage",
+        "ldfi.solver",
+    ),
     *("ldfi.dashboards", "ldfi.experiments.api", "ldfi.experiments.store"),
 )
-LIST_ONLY = ("pydantic", "ldfi.cli.campaign", "ldfi.cli.control")
+LIST_ONLY = ("pydantic", "ldfi.fit", "ldfi.cli.campaign", "ldfi.cli.control")
 """What not even the list of commands needs; Typer itself brings pydantic for options."""
 
 HELP = """
