@@ -41,8 +41,6 @@ SHARED: Final = {
     "Run": "of a campaign, by its schedule; of a test",
     "Service": "our own; as the place that spans come from, beside Jaeger and a listener",
     "Stream": "messages; events to a browser; events as the command line reads them",
-    "Summary": "of an analysis; at the end of a test run",
-    "Sent": "by a replay; by a test, to a service under test",
     "Event": "one that happened, as it is read; the kinds people can be told of",
 }
 """What has two definitions all the same, and which: each is clear from the room it stands in."""
@@ -121,6 +119,7 @@ LEFT: Final = {
     ("lesson", "cli/explore.py"): "the option --lessons",
     ("fold", "dashboards/"): "a part of a page that opens; datetime's own word",
     ("fold", "experiments/domain/campaign/local_time.py"): "datetime's own word",
+    ("fold", "experiments/domain/campaign/windows.py"): "datetime's own word",
     ("posted", "cli/"): "what was sent by HTTP's POST",
 }
 """Where a word stands all the same, under this path: names on the wire, columns, others' words."""

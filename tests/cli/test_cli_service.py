@@ -476,7 +476,7 @@ def test_classes_by_pattern(at: At, campaign: dict[str, Any]) -> None:
     ("words", "said"),
     [
         (("campaign", "show", "nope"), "nope"),
-        (("campaign", "start", "--max-size", "9"), "max_size: 9"),
+        (("campaign", "start", "--max-size", "9"), "max_size: must be at most 4, got 9"),
         (("campaign", "start", "--set", "colour=1"), "colour"),
         (("campaign", "start", "--timezone", "UTC"), "--cron"),
         (("campaign", "start", "--hours", "9"), "09:00-16:00"),

@@ -140,7 +140,7 @@ def test_the_same_knowledge_is_written_alike_however_busy_the_machine_is() -> No
 
 def test_a_wrong_document_is_no_certificate() -> None:
     assert check({}) != []
-    with pytest.raises(ValueError, match="no certificate"):
+    with pytest.raises(ValueError, match="not a certificate"):
         Certificate.from_json("[]")
 
 

@@ -57,6 +57,9 @@ FindingNews = Literal["suspected", "open", "refuted", "fixed", "superseded", "ki
 UnderWay = Collection[Hypothesis]
 """What is being tried, and is known to be neither survived nor harmful."""
 
+Refutes = Callable[[ExperimentResult], bool]
+"""Says of an earlier harmful result whether a later one proves it wrong."""
+
 MAX_TRIES = 3
 """Inconclusive attempts in a run after which a set is not tried again for the same purpose."""
 
@@ -172,10 +175,8 @@ class Exploration:
         self._leads = [each for each in self._leads if not kills(known, each)]
 
     def plan(self, now: float = math.inf, under_way: UnderWay = frozenset()) -> Plan | None:
-        """Return the next experiment to run. None: nothing is left within the bounds, or what is
-        left has to wait until later than ``now`` (Unix seconds), since a finding is confirmed some
-        time after it has hurt. ``under_way``: hypotheses that are being tried, and not returned.
-        """
+        """Return the next experiment. None: nothing is left, or what is left waits until later than
+        ``now`` (Unix seconds). ``under_way``: hypotheses that are being tried, and not returned."""
         if self.only:
             plan = self._verification() or self._asked_for() or self._confirmation(now, under_way)
         else:
@@ -255,9 +256,8 @@ class Exploration:
             or self._repetition(outdated=True)
             or self._suspicion()
             or self._exploration()
-            or self._confirmation(
-                now, under_way, ripe=False
-            )  # which may supersede what is repeated
+            # a confirmation may supersede what is repeated
+            or self._confirmation(now, under_way, ripe=False)
             or self._repetition()
             or self._recheck()
             or self._once_more()
@@ -362,14 +362,11 @@ class Exploration:
         else:
             self._learn(result)
 
-    def _learn(
-        self, result: ExperimentResult, refuted: Callable[[ExperimentResult], bool] | None = None
-    ) -> None:
+    def _learn(self, result: ExperimentResult, refuted: Refutes | None = None) -> None:
         """Learn a result in place of those that it proves wrong. ``refuted``: which harm it does.
 
         A survival gives way where the same set hurts, and not for the first time; one that was
-        learned by earlier rules to one that was not.
-        """
+        learned by earlier rules to one that was not."""
         known = self.knowledge
         hurts = result.succeeded is False and witnesses(result, [*known.results, result]) >= TWICE
 

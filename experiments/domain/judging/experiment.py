@@ -468,8 +468,7 @@ class Experiment:
         return True
 
     def _has_evidence(self, now: float) -> bool:
-        """Return whether it is enough to stop. Where more of the treated are silent *tolerated*
-        takes more devices."""
+        """Return whether to stop. Silence of the treated asks for more devices."""
         if self.settings.promql is not None:  # who counts elsewhere waits for nobody
             return self.order.enough(now, self.stays.verdict(), everybody=True, patience=0.0)
         if self._roll.doubts and self.used < self._stages.allowed:

@@ -92,7 +92,7 @@ def test_whoever_is_not_followed_is_not_seen() -> None:
 @pytest.mark.parametrize("natural", [0.0, 0.01])
 def test_what_harms_nobody_is_tolerated_all_the_same(natural: float) -> None:
     with a_world(Losing(harmful=False, natural=natural)) as world:
-        world.devices = 203
+        world.devices = 403  # of which a tenth is treated: enough, however they are drawn
         campaign = tried(world, classes=["GET /"])
         assert verdicts(world)[-1] == "tolerated"
         assert campaign.explorations["GET /"].knowledge.open == 0

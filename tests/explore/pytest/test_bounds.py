@@ -28,7 +28,7 @@ from ldfi.explore.pytest.bounds import Bounds, InvalidMarker
         (
             (),
             {"kinds": "delay:2"},
-            "not drawn is not a part of its kind; write delay",
+            "a fixed delay has no length in its kind; write delay",
         ),
         ((), {"delay": -1}, "delay=-1 is not between 0 and 3600 seconds"),
         ((), {"time_limit": "1 m"}, "time_limit='1 m' is not between 0 and 3600 seconds"),
