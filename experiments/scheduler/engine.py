@@ -28,9 +28,8 @@ from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.cut import cut_of, proves
 from ldfi.experiments.domain.traffic.injectors import Injectors
-from ldfi.experiments.domain.traffic.observation import Join, Observation, Outcome
+from ldfi.experiments.domain.traffic.observation import Join, Observation, Outcome, root_outcome
 from ldfi.experiments.domain.traffic.peers import Peers
-from ldfi.experiments.domain.traffic.root_outcome import root_outcome
 from ldfi.experiments.domain.traffic.vitals import Signs, Vitals
 from ldfi.experiments.domain.traffic.waiting import Waiting
 from ldfi.experiments.scheduler.global_controls import GlobalControls

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from ldfi.experiments.domain.gates.maintenance import Maintenance
-from ldfi.experiments.domain.gates.step import Step
+from ldfi.experiments.domain.gates.maintenance import Maintenance, Step
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.observation import Observation
 

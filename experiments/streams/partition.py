@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, Self
 
 from ldfi.experiments.domain.traffic.cut import CutRequest, cut_of, proves
-from ldfi.experiments.domain.traffic.observation import Observation, Outcome, worst
-from ldfi.experiments.domain.traffic.root_outcome import root_outcome
+from ldfi.experiments.domain.traffic.observation import Observation, Outcome, root_outcome, worst
 from ldfi.experiments.domain.traffic.waiting import Waiting
 from ldfi.experiments.streams.log_time import LogTime
 from ldfi.experiments.streams.wire import Halves, write_event, write_hole

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ldfi.dashboards.lineage_graph import COLLAPSE_ABOVE, class_graph, difference, standings_of
 from ldfi.dashboards.roles import ROLES, roles_of
 from ldfi.dashboards.run_tree import Branch, side_by_side
-from ldfi.experiments.domain.campaign.run import run_of
+from ldfi.experiments.domain.campaign.recording import run_of
 from ldfi.experiments.domain.settings import Settings
 from ldfi.lineage.run import Run, RunCall
 from ldfi.testing.programs import Call, Step

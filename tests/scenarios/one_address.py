@@ -29,7 +29,7 @@ from opentelemetry.trace import SpanKind
 
 from ldfi import fit
 from ldfi.cli.ports import free_port
-from ldfi.experiments.domain.campaign.run import run_of
+from ldfi.experiments.domain.campaign.recording import run_of
 from ldfi.experiments.domain.traffic.known_class import KnownClass
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.domain.traffic.topology import Topology

@@ -21,7 +21,7 @@ from ldfi.experiments.domain.campaign.ending import Ending, ending_of
 from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.campaign.exploration import Exploration, FindingChange, Plan
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.campaign.recording import proved
+from ldfi.experiments.domain.campaign.recording import proved, runs_of
 from ldfi.experiments.domain.campaign.result import (
     ExperimentResult,
     Hypothesis,
@@ -29,7 +29,6 @@ from ldfi.experiments.domain.campaign.result import (
     result_of,
     suspects_of,
 )
-from ldfi.experiments.domain.campaign.run import runs_of
 from ldfi.experiments.domain.campaign.trials import Trial, Trials
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose, killed_by
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr

@@ -43,11 +43,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
 from ldfi.experiments.domain.campaign.agreement import TWICE, witnesses
-from ldfi.experiments.domain.campaign.experience import Experience
+from ldfi.experiments.domain.campaign.experience import Experience, suspicions
 from ldfi.experiments.domain.campaign.knowledge import Knowledge, kills, shut_off
 from ldfi.experiments.domain.campaign.result import INTERFERENCES, ExperimentResult, Hypothesis
 from ldfi.experiments.domain.campaign.snapshot import Snapshot, carried
-from ldfi.experiments.domain.campaign.suspicions import suspicions
 from ldfi.experiments.domain.judging.experiment import Purpose
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.settings import MAX_PATIENCE, MAX_SETTLE, Settings

@@ -13,22 +13,92 @@ its making (:mod:`ldfi.experiments.domain.traffic.baseline`). Evidence never fal
 calm beginning hides nothing. A device counts as failed once: one that tries again and again is one
 device.
 
-Work that is done for several requests at once (:mod:`ldfi.experiments.domain.judging.shared_work`)
+Work that is done for several requests at once (:class:`SharedWork`)
 hits others for certain: the first of them who fails is enough.
 """
 
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from ldfi.experiments.domain.judging.shared_work import SharedWork
 from ldfi.experiments.domain.traffic.baseline import Spell
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.protocol.points import Point
+from ldfi.lineage.span import Span, Trace
+
+# Who met a fault though nobody drew them: work was done for several requests at once.
+#
+# A batch, or a look-up that others wait for, runs in the context of one request. If that one is
+# treated the others meet its fault too. It shows where the fault stands in a trace of theirs (a
+# consumer of a batch belongs to each request whose message it took), or where spans of the two
+# link to one another. Traces come in any order, so failures are kept until the other's trace has
+# come.
+
+LIMIT: Final = 10_000
+"""Failures that are kept in case the trace of a treated request says that it worked for them."""
+
+
+@dataclass(slots=True)
+class SharedWork:
+    """Of one experiment. ``met``: devices that met its faults though nobody drew them; ``hurt``:
+    those of them that failed. ``most``: how often a fault fired in one treated request, at most;
+    where that is often, it may have been for others."""
+
+    met: set[str] = field(default_factory=set)
+    hurt: set[str] = field(default_factory=set)
+    most: int = 0
+    _treated: set[str] = field(default_factory=set)
+    _served: set[str] = field(default_factory=set)
+    _failed: OrderedDict[str, tuple[str, frozenset[str]]] = field(default_factory=OrderedDict)
+
+    def treat(self, observation: Observation) -> None:
+        """Take in a treated request in which a fault fired."""
+        trace, trace_id = observation.lineage.trace, observation.lineage.trace_id
+        others = served(trace)
+        self.most = max(self.most, most_fired(trace))
+        self._treated.add(trace_id)
+        self._served |= others
+        for other, (device, links) in self._failed.items():
+            if other in others or trace_id in links:
+                self._meet(device, success=False)
+
+    def look(self, observation: Observation, points: frozenset[str]) -> None:
+        """Take in a request that was not to meet a fault at these points."""
+        lineage, outcome = observation.lineage, observation.outcome
+        fired = {fault.partition("@")[2] for fault in lineage.fired}
+        if fired & points or lineage.trace_id in self._served:
+            self._meet(outcome.device, success=outcome.success)
+        elif not outcome.success:
+            links = linked(lineage.trace)
+            if links & self._treated:
+                self._meet(outcome.device, success=False)
+            else:
+                self._failed[lineage.trace_id] = outcome.device, links
+                if len(self._failed) > LIMIT:
+                    self._failed.popitem(last=False)
+
+    def counts(self) -> dict[str, int]:
+        """Count them for the record and for people."""
+        return {"met": len(self.met), "hurt": len(self.hurt), "most": self.most}
+
+    def words(self) -> str | None:
+        """Return a message that others failed with it; None where none did."""
+        if not self.hurt:
+            return None
+        return (
+            f"{len(self.met)} devices that nobody drew met the fault, and {len(self.hurt)} of them "
+            "failed: what it hit is done for several requests at once (a batch, a shared look-up)"
+        )
+
+    def _meet(self, device: str, *, success: bool) -> None:
+        self.met.add(device)
+        if not success:
+            self.hurt.add(device)
+
 
 Spread = Literal["", "turned away", "in vain"]
 """How a harm reached bystanders: requests did not reach the point any more, as when a circuit
@@ -169,3 +239,39 @@ class Bystanders:
             f"{self.failures} of {self.requests} requests that nobody injected into failed, which "
             f"reach {reached} too; {failed} of {total} had before, at worst"
         )
+
+
+# Work that was done for several requests at once: a batch, a look-up that others wait for.
+#
+# It runs in one request's context, so a fault that is meant for that one hits the others as well,
+# and no context can tell them apart. Where spans link to one another (OpenTelemetry's data loaders
+# and batching clients do so), it shows afterwards.
+def served(trace: Trace) -> frozenset[str]:
+    """List the other traces for which a call was made at which a fault fired: those that its span,
+    or one around it, links to."""
+    spans = {span.span_id: span for span in trace.spans}
+    found: set[str] = set()
+    seen: set[str] = set()
+    for span in trace.spans:
+        above: Span | None = span if span.operation.fired else None
+        while above is not None and above.span_id not in seen:
+            seen.add(above.span_id)
+            found.update(trace_id for trace_id, _ in above.links)
+            above = spans.get(above.parent_id or "")
+    return frozenset(found - {trace.trace_id})
+
+
+def linked(trace: Trace) -> frozenset[str]:
+    """List all other traces that spans of this one link to."""
+    there = {trace_id for span in trace.spans for trace_id, _ in span.links}
+    return frozenset(there - {trace.trace_id})
+
+
+def most_fired(trace: Trace) -> int:
+    """Count how often the fault that fired most often did so."""
+    counts: dict[str, int] = {}
+    for span in trace.spans:
+        for kind in span.operation.fired:
+            fault = f"{kind}@{span.operation.point}"
+            counts[fault] = counts.get(fault, 0) + 1
+    return max(counts.values(), default=0)

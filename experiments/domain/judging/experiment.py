@@ -32,7 +32,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ldfi.checker.record import BothReports, Overruled
-from ldfi.experiments.domain.judging import seldom, slots
+from ldfi.experiments.domain.judging import slots
 from ldfi.experiments.domain.judging.admission import Stages, first, following
 from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.judging.comparison import (
@@ -42,7 +42,13 @@ from ldfi.experiments.domain.judging.comparison import (
     exceeds,
 )
 from ldfi.experiments.domain.judging.counted import CountedTests
-from ldfi.experiments.domain.judging.judgement import JudgingContext, judge
+from ldfi.experiments.domain.judging.judgement import (
+    JudgingContext,
+    Unproved,
+    asking_seldom,
+    judge,
+    seldom_unshown,
+)
 from ldfi.experiments.domain.judging.killed import KILLED, Instances, in_words
 from ldfi.experiments.domain.judging.missing_reports import (
     RollCall,
@@ -56,7 +62,6 @@ from ldfi.experiments.domain.judging.reachability import Reachability
 from ldfi.experiments.domain.judging.shares import EdgeShare
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.judging.stays import Stays
-from ldfi.experiments.domain.judging.unproved import Unproved
 from ldfi.experiments.domain.judging.verdict import Counts, Tests, Verdict, tests_for
 from ldfi.experiments.domain.judging.verdict_inputs import VerdictInputs
 from ldfi.experiments.domain.settings import Settings
@@ -485,7 +490,7 @@ class Experiment:
         if self._roll.doubtful(self.reach, self.order, self.settings):
             if too_many(unwell(_reports(self)), self.settings) is not None:
                 return True
-        elif seldom.unshown(self.stays, _seldom(self)) is None:
+        elif seldom_unshown(self.stays, _seldom(self)) is None:
             return True
         self._roll.doubts = True
         self._stages.allowed = following(self.used, self.used, 0)
@@ -562,7 +567,7 @@ def _verdict(experiment: Experiment) -> Verdict:
         silent=silent,
         fallen=experiment.reach.fallen() if told == "tolerated" else None,
         killed=in_words(experiment.instances.killed()),
-        seldom=seldom.unshown(experiment.stays, experiment.rare) if told == "tolerated" else None,
+        seldom=seldom_unshown(experiment.stays, experiment.rare) if told == "tolerated" else None,
         **unproved,
     )
     verdict, experiment.reason, experiment.overruled = judge(told, experiment.reason, context)
@@ -573,7 +578,7 @@ def _seldom(experiment: Experiment) -> list[bool] | None:
     if experiment.settings.promql is not None:
         return None
     delta = experiment.settings.delta
-    return seldom.places(experiment.frequency, experiment.asked, experiment.order, delta)
+    return asking_seldom(experiment.frequency, experiment.asked, experiment.order, delta)
 
 
 def _reports(experiment: Experiment) -> BothReports:

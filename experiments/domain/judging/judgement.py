@@ -12,10 +12,17 @@ interference. (To tell the two apart the fault has to come and go, and the troub
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypedDict
 
 from ldfi.checker.record import Overruled
+from ldfi.experiments.domain.judging.ordered import Ordered
+from ldfi.experiments.domain.judging.stays import Stays
 from ldfi.experiments.domain.judging.verdict import Verdict
+from ldfi.experiments.domain.traffic.frequency import Frequency
+from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.lineage.waiting import SKEW, TICK
 
 INTERFERENCE: Final = (
     "interference, since others failed and treated devices are not shown to have failed more than "
@@ -76,3 +83,113 @@ def judge(told: Verdict, reason: str, context: JudgingContext) -> Judged:
     if told == "tolerated" and context.seldom is not None:
         return Judged("inconclusive", context.seldom, "seldom")
     return Judged(told, reason)
+
+
+# Whether what was injected came too late to matter: when the device had its answer already.
+#
+# A server may work on when it has answered, within the span of the request. What fails there no
+# device can see in that answer, so that it was good proves nothing.
+def answered_before(observation: Observation) -> bool:
+    """Return whether every fault fired in a call that began when the device had its answer, by how
+    long it says that it waited. False where it does not say that."""
+    lineage, waited = observation.lineage, observation.outcome.duration
+    fired = [span for span in lineage.trace.spans if span.operation.fired]
+    answered = lineage.start + int(waited * 1e9)
+    return waited > 0 and all(
+        span.start > answered + (TICK if span.operation.service == lineage.service else SKEW)
+        for span in fired
+    )
+
+
+# Treated requests that went well and prove nothing for *tolerated*: the fault was not there while
+# it could matter.
+#
+# It may still prove harm. So *tolerated* is refused where it would not be said had all of these
+# failed.
+class Words(TypedDict):
+    """Why *tolerated* is not said; None where it may be."""
+
+    outlasted: str | None
+    answered: str | None
+
+
+@dataclass(slots=True)
+class Unproved:
+    """``outlasted``: trace of a request → how long it took, in seconds, where its failure context
+    may have run out before its caller gave up. ``answered``: traces of those in which what fired
+    did so when the device had its answer, where nobody looks at what comes later."""
+
+    outlasted: dict[str, float] = field(default_factory=dict)
+    answered: set[str] = field(default_factory=set)
+    total: int = 0
+    """Treated requests in which a fault fired."""
+
+    def look(self, observation: Observation, holds: float, *, followed: bool) -> None:
+        """Take in a treated request. ``holds``: seconds that failure contexts are sure to;
+        ``followed``: later requests of the device are looked at."""
+        lineage = observation.lineage
+        self.total += 1
+        if not observation.outcome.success:
+            return
+        if lineage.expired or lineage.duration >= holds:
+            self.outlasted[lineage.trace_id] = lineage.duration
+        if not followed and answered_before(observation):
+            self.answered.add(lineage.trace_id)
+
+    def forget(self, trace_id: str) -> None:
+        """Have a treated request count no more, since a worse outcome of it comes now."""
+        self.total -= 1
+        self.outlasted.pop(trace_id, None)
+        self.answered.discard(trace_id)
+
+    def words(self, stays: Stays, holds: float, *, counted: bool) -> Words:
+        """Return why there are too many of either. ``counted``: outcomes were counted elsewhere
+        and are not known one by one."""
+        hasty, late = self.outlasted, self.answered
+        longest = max(hasty.values(), default=0.0)
+        return {
+            "outlasted": None
+            if _holds_without(hasty, stays, counted=counted)
+            else f"{len(hasty)} of {self.total} treated requests went on after their failure "
+            f"context may have run out ({holds:.0f} s, up to {longest:.0f} s)",
+            "answered": None
+            if _holds_without(late, stays, counted=counted)
+            else f"in {len(late)} of {self.total} treated requests faults fired only when the "
+            f"device had its answer, and later requests are not looked at",
+        }
+
+
+def _holds_without(traces: Collection[str], stays: Stays, *, counted: bool) -> bool:
+    return not traces or (not counted and stays.final(traces) == "tolerated")
+
+
+# Devices that ask seldom: *tolerated* has to be shown of them by themselves, where they matter.
+#
+# Those that ask often are drawn first, and what they have that others lack, such as a cache, is
+# then taken for everybody's. Where a share of δ of all devices or more asks seldom
+# (:mod:`ldfi.experiments.domain.traffic.frequency`), the tests are therefore asked once more, of
+# these devices alone. How often a device asks is what was known before it came into the
+# experiment: afterwards that may be the fault's doing. So the rise is less than δ among those that
+# ask seldom and among all that came, and more of them are let in until that is so.
+def asking_seldom(
+    frequency: Frequency, asked: Mapping[str, int], order: Ordered, delta: float
+) -> list[bool] | None:
+    """Return for each that counted, in order, whether it is of a device that asks seldom; None
+    where these are too few to matter. ``asked``: device → how many requests were known of
+    before."""
+    most, share = frequency.seldom()
+    if share < delta:
+        return None
+    return order.among([each for each, known in asked.items() if known < most])
+
+
+def seldom_unshown(stays: Stays, seldom: Sequence[bool] | None) -> str | None:
+    """Return a message that too little is known of those that ask seldom; None where it is
+    tolerated by them."""
+    if seldom is None or stays.final_of(seldom) == "tolerated":
+        return None
+    return (
+        f"many devices ask seldom, and by the {sum(seldom)} of them that counted in either arm it "
+        "is not shown that these do not fail more often: let more be treated (members), or observe "
+        "for longer (window)"
+    )

@@ -27,14 +27,14 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from ldfi.experiments.domain.traffic.class_split import (
+from ldfi.experiments.domain.traffic.entry_point import (
     CLEARLY,
+    Entrance,
     described,
     explained,
     further,
     too_narrow,
 )
-from ldfi.experiments.domain.traffic.entry_point import Entrance
 from ldfi.experiments.domain.traffic.known_class import (
     ClassChange,
     KnownClass,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 
-from ldfi.experiments.domain.gates.maintenance import Maintenance
-from ldfi.experiments.domain.gates.step import Step
+from ldfi.experiments.domain.gates.maintenance import Maintenance, Step
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.domain.traffic.vitals import Sign
