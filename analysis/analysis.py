@@ -6,12 +6,11 @@ of faults that no good request has acquitted yet.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ldfi.analysis.collect import Collected, Progress, collect
-from ldfi.analysis.loose import loose_calls
 from ldfi.analysis.narrative import summarize
 from ldfi.analysis.reasoning import report_on
 from ldfi.analysis.report import Analysis
@@ -21,6 +20,8 @@ from ldfi.lineage.classes import discover
 from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.renaming import learned_names, renamed
 from ldfi.lineage.shapes import Shapes
+from ldfi.lineage.sightings import Proposal, Sightings
+from ldfi.lineage.unseen import Unseen
 
 
 def analyze(
@@ -130,3 +131,39 @@ def _notes(collected: Collected, shapes: Shapes) -> Iterable[str]:
             "Some faults are only told of by the outcomes, not proved by the traces: whether"
             " they fired is not known (a circuit breaker may have kept the call from being made)."
         )
+
+
+# Calls in traces of their own, and arrivals that no recorded call explains, as notes.
+#
+# A thread or a timer that loses the context leaves a CLIENT span without a parent; a caller that
+# nobody instruments a SERVER span. Neither is a request that an edge sees arrive. Where such calls
+# run within requests, they are proposed as theirs (:mod:`ldfi.lineage.sightings`).
+def loose_calls(sightings: Sightings) -> Iterator[str]:
+    """Return which calls these are, and what share of all calls there."""
+    figures = sightings.figures()
+    yield from map(_said, (each for each in figures.proposals() if each.why == "loose"))
+    for service in sorted(sightings.serving):
+        arrivals = Unseen.of((g for g in figures.of(service).gaps if g.why == "arrival"), 0)
+        if arrivals.gaps:
+            advice = " ".join(_sentences(arrivals.advice()))
+            yield f"Of requests of {service}, {arrivals.line}. {advice}"
+
+
+def _said(each: Proposal) -> str:
+    where = (
+        "each while a request of it runs: perhaps its requests make them. Pass the context on to"
+        " whatever makes them"
+        if each.inside == each.calls
+        else f"{each.inside:,} of them while a request of it runs"
+    )
+    certain = {"theirs": ", which is no chance", "apart": ", no more than by chance"}
+    return (
+        f"{counted(each.calls, 'call')} of {each.service} at {each.point} ran in traces of their"
+        f" own, {where}{certain.get(each.belongs, '')}. They are not requests and in no class."
+    )
+
+
+def _sentences(texts: Iterable[str]) -> Iterator[str]:
+    for each in texts:
+        said = each.partition("; or say")[0]
+        yield f"{said[:1].upper()}{said[1:]}."

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from ldfi.cli.init import as_file, as_shell, blocks, made, write
 from ldfi.cli.secret import warn
+from ldfi.error_words import unreadable
 from ldfi.errors import Invalid
 from ldfi.experiments.cluster.role import ProcessRole
 
@@ -59,13 +63,12 @@ def serve(
         config.refuse_examples()
         run(config, role)
         return
-    from ldfi.cli import development
 
-    development.take_in(lambda: _here(_lasting(Config.load(**given))))
+    take_in(lambda: _here(_lasting(Config.load(**given))))
     config = Config.load(**given)
     for name in config.examples():
         warn(f"LDFI_{name.upper()} has an example that is published: nobody else may reach this")
-    typer.echo(development.told(config.public_url or _here(_lasting(config))))
+    typer.echo(told(config.public_url or _here(_lasting(config))))
     run(config, role)
 
 
@@ -87,3 +90,45 @@ def _url(database: str | None) -> str | None:
             "LDFI_DATABASE_URL or LDFI_DATABASE_URL_FILE"
         )
     return f"sqlite:///{Path(database)}" if database and "://" not in database else database
+
+
+# ``ldfi serve --dev``: what a service needs on a machine of one's own, from one command.
+
+FILE: Final = Path("ldfi.env")
+ALONE: Final = {"LDFI_OUTCOMES": "root", "LDFI_EXPORT_INTERVAL": "1"}
+"""What holds where nobody says else: on a machine of one's own no devices report, and services
+export as often as :func:`told` tells them."""
+EXPORT: Final = {"OTEL_BSP_SCHEDULE_DELAY": "500"}
+"""Milliseconds; by default it is five seconds, and each step of an experiment waits for spans."""
+
+
+def take_in(url: Callable[[], str]) -> None:
+    """Take keys and tokens from ``ldfi.env``, which is made where there is none for a service at
+    ``url``.
+
+    What the environment says already stays. Raises Invalid where the file cannot be read or
+    written, and what ``url`` raises.
+    """
+    if not FILE.exists():
+        write(FILE, as_file(made(url())), force=False)
+    for name, value in {**_read(FILE), **ALONE}.items():
+        os.environ.setdefault(name, value)
+
+
+def told(url: str) -> str:
+    """Say what services and edges must be told, which reach the service at ``url``."""
+    often = {kind: variables | EXPORT for kind, variables in blocks(url).items()}
+    return f"# {FILE} holds your keys and tokens. Keep it out of version control.\n\n" + as_shell(
+        FILE.resolve(), often, serving=False
+    )
+
+
+def _read(file: Path) -> dict[str, str]:
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Invalid(f"{file} cannot be read: {unreadable(error)}") from error
+    pairs = [line.partition("=") for line in lines if line.strip() and not line.startswith("#")]
+    if strange := [name for name, equals, _ in pairs if not equals]:
+        raise Invalid(f"{file}: {strange[0]!r} is no NAME=VALUE; `ldfi init --force` makes it anew")
+    return {name: value for name, _, value in pairs}

@@ -87,7 +87,7 @@ class Operation:
 
     @property
     def library(self) -> str:
-        """Return which client library made it (:func:`ldfi.lineage.libraries.library_of`); empty
+        """Return which client library made it (:func:`ldfi.lineage.attributes.library_of`); empty
         where its scope does not say."""
         return next((value for name, value in self.fields if name == "library"), "")
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import unquote
 
 import httpx
 
@@ -23,9 +24,9 @@ from ldfi.errors import InvalidScenario
 from ldfi.fit import baggage
 from ldfi.fit.device import DEVICE_HEADER
 from ldfi.fit.protocol.context import encode
+from ldfi.fit.protocol.features import request_features
 from ldfi.fit.protocol.keys import Keys
 from ldfi.fit.protocol.scenario import scenario_of
-from ldfi.scenarios.belonging import lacking
 from ldfi.scenarios.redaction import HOLE
 from ldfi.scenarios.replay import SAFE_METHODS, Assertion
 from ldfi.scenarios.reproduction import Attempt
@@ -164,3 +165,30 @@ async def _attempt(
     except httpx.HTTPError as error:
         failure = f"unreachable: {type(error).__name__}"
     return Attempt(faulty, trace_id, status, failure, time.monotonic() - started)
+
+
+# Tells whether a request is one of its scenario's class, as an edge would see it.
+#
+# A request of another class may well go right where the finding does not, so that a scenario which
+# sent one would call the finding fixed.
+def lacking(
+    scenario: Scenario, target: str, headers: Mapping[str, str], body: bytes | None = None
+) -> str | None:
+    """Return what keeps a request out of the class; None if it is in it, or no edge could tell.
+
+    ``target``: path and query. The names of ``headers`` are in small letters.
+    """
+    predicate = scenario.request_class.meant()
+    wanted = {each.feature for each in predicate.conditions}
+    if "operation" in wanted:  # it did not come in over HTTP
+        return None
+    path, _, query = target.partition("?")
+    method = scenario.request.method
+    features = request_features(method, unquote(path), query, headers.items(), body, wanted)
+    missed = [str(each) for each in predicate.conditions if not each.holds(features)]
+    if not missed:
+        return None
+    return (
+        f"not a request of {scenario.request_class.name}, so it would prove nothing; it would have "
+        f"to be: {'; '.join(missed)}"
+    )

@@ -45,10 +45,9 @@ from ldfi.fit.protocol.rules import ARMED_WAIT_SECONDS
 from ldfi.lineage.assembly import FATES, Assembler, reopens
 from ldfi.lineage.expectations import Expectations
 from ldfi.lineage.killed import deaths, marks
-from ldfi.lineage.lineage import Lineage, learn, learn_in_full, unusable
+from ldfi.lineage.lineage import Lineage, learn, learn_in_full, partial_trace, unusable
 from ldfi.lineage.sightings import HOLES, Event, Figures, Sightings
 from ldfi.lineage.span import Span, Trace
-from ldfi.lineage.unfinished import partial_trace
 
 _log = logging.getLogger("ldfi")
 

@@ -11,25 +11,27 @@ that is not on record with a lease; when keeping the record fails, the board is 
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Iterable
 from typing import Any
 
 from ldfi.experiments.domain.campaign.campaign import Campaign
+from ldfi.experiments.domain.campaign.knowledge import Knowledge, unseen_of
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.scheduler.arming import Arming
 from ldfi.experiments.scheduler.campaign_step import CampaignStep
-from ldfi.experiments.scheduler.certifier import Certifier
 from ldfi.experiments.scheduler.commands import Commands
 from ldfi.experiments.scheduler.drift import DriftWatch
 from ldfi.experiments.scheduler.global_controls import GlobalControls
 from ldfi.experiments.scheduler.halt import HaltSwitch
-from ldfi.experiments.scheduler.record import Record
-from ldfi.experiments.scheduler.reports import ReportKeeper
+from ldfi.experiments.scheduler.record import Record, uncertified
 from ldfi.experiments.scheduler.rules_board import RulesBoard
 from ldfi.experiments.scheduler.state import State
+from ldfi.experiments.store import injectors
 from ldfi.experiments.store.database import Database
 from ldfi.fit.protocol.mark import Mark
 from ldfi.lineage.killed import Death
@@ -188,3 +190,82 @@ class Scheduler:
         for campaign in list(self.state.campaigns.values()):
             if not campaign.live() and not campaign.running and campaign.id not in busy:
                 del self.state.campaigns[campaign.id]
+
+
+# Certificates, written beside the event loop: one class at a time, when it has learned.
+#
+# A class with hundreds of points takes a second or two. What is to be written is copied in the
+# loop, which takes no time, and nothing in the copy changes any more; so the writing may be done
+# in a thread while the class learns on.
+
+_log = logging.getLogger("ldfi")
+
+PAUSE_SECONDS = 0.2
+"""How often is looked up whether a class has learned."""
+
+
+class Certifier:
+    """Writes the certificates of all campaigns that are not over, and of those just over."""
+
+    def __init__(self, record: Record, state: State) -> None:
+        self._record = record
+        self._state = state
+
+    async def run(self) -> None:
+        """Write until cancelled. From then on certificates are written on the spot again."""
+        self._record.beside = True
+        try:
+            while True:
+                for campaign in list(self._state.campaigns.values()):
+                    for knowledge in uncertified(campaign):
+                        await self._write(knowledge)
+                await asyncio.sleep(PAUSE_SECONDS)
+        finally:
+            self._record.beside = False
+
+    async def _write(self, knowledge: Knowledge) -> None:
+        filing, changes = knowledge.filing, knowledge.filing.changes
+        try:
+            statement = knowledge.statement()
+            changes = filing.changes
+            certificate = await asyncio.to_thread(statement.certificate)
+        except Exception:  # noqa: BLE001 - of this class's, whatever it is; the others go on
+            _log.exception("the certificate of %s could not be written", knowledge.name)
+            filing.give_up(changes)
+        else:
+            filing.file(changes, knowledge.name, certificate, unseen_of(knowledge))
+
+
+# Keeps on record what injectors have reported, and forgets what was not heard of for long.
+
+KEEP_SECONDS = 1.0
+"""How often is put on record what is new."""
+
+KEPT_AT_ONCE = 20
+"""Callers put on record in one step: all at once would hold up everything else."""
+
+EXPIRE_SECONDS = 600.0
+
+
+class ReportKeeper:
+    """Raises what the database raises."""
+
+    def __init__(self, db: Database, known: Injectors) -> None:
+        self._db = db
+        self._known = known
+        self._next_keep = self._next_expire = 0.0
+
+    def keep(self, now: float, *, at_once: bool = False) -> None:
+        """Write new reports when it is due; all of them if ``at_once``."""
+        if now >= self._next_expire:
+            self._next_expire = now + EXPIRE_SECONDS
+            self._known.expire(now)
+        if now < self._next_keep and not at_once:
+            return
+        self._next_keep = now + KEEP_SECONDS
+        unkept = list(self._known.unkept().items())
+        some = dict(unkept if at_once else unkept[:KEPT_AT_ONCE])
+        if some:
+            with self._db.change(now) as change:
+                injectors.save(change, some)
+            self._known.kept(some, now)

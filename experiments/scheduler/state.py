@@ -6,25 +6,60 @@ Each field is changed by the part that is named with it; the others look.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from ldfi.errors import NotFound
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.gates.facts import Facts, touches
-from ldfi.experiments.domain.gates.maintenance import Maintenance
+from ldfi.experiments.domain.gates.maintenance import Maintenance, Step
 from ldfi.experiments.domain.judging.bystanders import systems_of
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.missing_reports import too_many
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
 from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.injectors import Injectors
+from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.returns import Returns
 from ldfi.experiments.scheduler.global_controls import GlobalControls
 from ldfi.experiments.scheduler.nearby import Nearby
-from ldfi.experiments.scheduler.steps import WatchedSteps
 from ldfi.experiments.store import switches
+
+# The steps of upgrades that are under way: one for each maintenance window that is open.
+
+KEPT: Final = 100
+"""Steps that can still be asked about when they are over."""
+
+
+@dataclass(slots=True)
+class WatchedSteps:
+    """By the id of the window. In memory: whoever takes over begins to watch anew."""
+
+    known: dict[str, Step] = field(default_factory=dict)
+
+    def of(self, window: Maintenance) -> Step:
+        """Return the step of a window, as far as it was watched here."""
+        step = self.known.get(window.id)
+        if step is None:
+            step = self.known[window.id] = Step(window)
+            while len(self.known) > KEPT:
+                del self.known[next(iter(self.known))]
+        return step
+
+    def pass_by(
+        self,
+        observation: Observation,
+        known: KnownClass,
+        windows: Iterable[Maintenance],
+        now: float,
+    ) -> None:
+        """Take a request that was not injected into, before its class does."""
+        for window in windows:
+            if window.active(now):
+                self.of(window).pass_by(observation, known, now)
 
 
 @dataclass(slots=True)

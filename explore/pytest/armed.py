@@ -8,27 +8,31 @@ from __future__ import annotations
 
 import inspect
 import secrets
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import Token
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
 from opentelemetry import baggage, trace
 from opentelemetry import context as otel_context
+from opentelemetry.context import Context
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import SpanKind
 
 from ldfi.explore.external.requests import SentRequest
 from ldfi.explore.external.run_result import TO_SET, RunResult
 from ldfi.explore.external.stamp import SharedKeys, Stamp
-from ldfi.explore.pytest import calls, libraries
-from ldfi.explore.pytest.everywhere import everywhere
+from ldfi.explore.pytest import calls
 from ldfi.explore.pytest.own_commands import set_aside
 from ldfi.explore.pytest.recorder import RELAY, Recorder, own_provider
 from ldfi.explore.pytest.service import service_name
 from ldfi.explore.pytest.unseen import Untraced, watched
-from ldfi.fit import clients, runtime, uninstall
+from ldfi.fit import clients, inject, runtime, uninstall
 from ldfi.fit.clients import fakes
 from ldfi.fit.protocol.context import ENTRY
 from ldfi.fit.protocol.faults import Fault
@@ -37,6 +41,7 @@ from ldfi.fit.runtime import Runtime
 
 if TYPE_CHECKING:
     from ldfi.explore.external.session import Elsewhere
+
 
 _followed: WeakSet[TracerProvider] = WeakSet()
 
@@ -147,7 +152,7 @@ def armed(elsewhere: Elsewhere | None = None) -> Iterator[Armed]:
         clients.patch_all(skip=["httpcore"])  # httpx has its points in ``calls``
         fakes.patch_all()
         stack.enter_context(calls.seen())
-        stack.enter_context(libraries.instrumented(provider))
+        stack.enter_context(instrumented(provider))
         stack.enter_context(set_aside())
         stack.enter_context(_tracing_for_fit(provider))
         unseen = stack.enter_context(watched())
@@ -183,3 +188,80 @@ def _follow_the_application() -> None:
     if isinstance(theirs, TracerProvider) and theirs not in _followed:
         _followed.add(theirs)
         theirs.add_span_processor(RELAY)
+
+
+# Other libraries' calls: seen through OpenTelemetry's instrumentation of each, where installed.
+#
+# Without a span a call is not in the lineage, and what is not there is never tried. So what the
+# application has imported and not instrumented itself is instrumented while its test is explored.
+
+INSTRUMENTORS: Final = {
+    "requests": ("opentelemetry.instrumentation.requests", "RequestsInstrumentor"),
+    "urllib3": ("opentelemetry.instrumentation.urllib3", "URLLib3Instrumentor"),
+    "aiohttp": ("opentelemetry.instrumentation.aiohttp_client", "AioHttpClientInstrumentor"),
+    "redis": ("opentelemetry.instrumentation.redis", "RedisInstrumentor"),
+    "grpc": ("opentelemetry.instrumentation.grpc", "GrpcInstrumentorClient"),
+    "grpc.aio": ("opentelemetry.instrumentation.grpc", "GrpcAioInstrumentorClient"),
+}
+"""The module that brings a library into the process → its instrumentation. SQLAlchemy and Kafka
+are missing: theirs sees only what is made after it, so the application has to switch it on."""
+
+
+@contextmanager
+def instrumented(provider: TracerProvider) -> Iterator[None]:
+    """Have the spans of these libraries made by ``provider`` as long as this lasts."""
+    with ExitStack() as stack:
+        for library, (module, name) in INSTRUMENTORS.items():
+            if library in sys.modules and _installed(module):
+                instrumentor: Any = getattr(import_module(module), name)()
+                if not instrumentor.is_instrumented_by_opentelemetry:
+                    instrumentor.instrument(tracer_provider=provider)
+                    stack.callback(instrumentor.uninstrument)
+        yield
+
+
+def _installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+# One context for a whole process: threads that carry none of their own are taken for the test's.
+#
+# A run of a test is all that a process is asked for just then. A call that is made in a pool, by a
+# timer or by a worker that has begun long before has no context, and so would be no call of the
+# run: it could not be seen, and no fault could hit it.
+class _Fallback:
+    """OpenTelemetry's own context runtime; where it holds nothing, ``context`` stands in."""
+
+    def __init__(self, inner: Any, context: Context) -> None:
+        self._inner = inner
+        self._context = context
+
+    def get_current(self) -> Context:
+        return self._inner.get_current() or self._context
+
+    def attach(self, context: Context) -> Token[Context]:
+        token: Token[Context] = self._inner.attach(context)
+        return token
+
+    def detach(self, token: Token[Context]) -> None:
+        self._inner.detach(token)
+
+
+@contextmanager
+def everywhere(context: Context) -> Iterator[None]:
+    """Have ``context`` be the current one, as long as this lasts, wherever there is no other."""
+    found: Any = otel_context
+    inner = getattr(found, "_RUNTIME_CONTEXT", None)
+    if inner is None:  # another version of OpenTelemetry: threads stay as they are
+        yield
+        return
+    reader: Any = inject
+    found._RUNTIME_CONTEXT = fallback = _Fallback(inner, context)
+    before, reader.current = reader.current, fallback.get_current
+    try:
+        yield
+    finally:
+        found._RUNTIME_CONTEXT, reader.current = inner, before

@@ -43,7 +43,7 @@ func WithProgram(name string) Option {
 // for anything, and the kinds by the word before their colon; none for all that such points have. From then on
 // the injector reports it, as a span now and then: campaigns try nothing else. What wraps clients calls it, and
 // says whose calls they are as "library:" with what OpenTelemetry's instrumentation of it is called
-// (lineage/libraries.py); "library:*" is whatever makes them. Without any of these, spans of clients that OpenTelemetry
+// (lineage/attributes.py); "library:*" is whatever makes them. Without any of these, spans of clients that OpenTelemetry
 // instruments are taken for calls of others.
 func (i *Injector) Reaches(rest string, kinds ...string) {
 	if i == nil {

@@ -9,8 +9,8 @@ itself. Behind ``|`` are the kinds, by the word before their colon; without it a
 this kind can have.
 
 ``CALLER>library:NAME`` names no points: it says which client libraries the injector has hold of, by
-the names that :mod:`ldfi.lineage.libraries` reads from spans. A report with such a name reaches the
-calls of just these libraries, among the points that its other patterns name; ``library:*`` is
+the names that :mod:`ldfi.lineage.attributes` reads from spans. A report with such a name reaches
+the calls of just these libraries, among the points that its other patterns name; ``library:*`` is
 whatever makes the call, as of a proxy. A report without any is one of kinds only, as older
 injectors write them. The grammar is in ``docs/failure-context.md``, its vectors are in
 ``fit/protocol/vectors/reports.json``.

@@ -15,8 +15,7 @@ from ldfi.lineage.attributes import Fields, wanted
 from ldfi.lineage.operation import KINDS, operation
 from ldfi.lineage.outcome import STATUS_UNSET
 from ldfi.lineage.readers import ids
-from ldfi.lineage.readers.batch import Batch
-from ldfi.lineage.readers.unreadable import refuse
+from ldfi.lineage.readers.batch import Batch, refuse
 from ldfi.lineage.span import Links, Span
 
 

@@ -33,10 +33,9 @@ from ldfi.lineage.attributes import (
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.operation import KINDS, Operation, operation
 from ldfi.lineage.packed import traits
-from ldfi.lineage.readers.batch import Batch
+from ldfi.lineage.readers.batch import Batch, refuse
 from ldfi.lineage.readers.rust import Extension, Meant
 from ldfi.lineage.readers.slim import SlimRequest
-from ldfi.lineage.readers.unreadable import refuse
 from ldfi.lineage.span import Links, Span
 
 _NO_TRACE: Final = b"\0" * 16

@@ -15,8 +15,7 @@ from ldfi.lineage.attributes import SCOPE, Fields, wanted
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.operation import KINDS, Operation, operation
 from ldfi.lineage.readers import ids
-from ldfi.lineage.readers.batch import Batch
-from ldfi.lineage.readers.unreadable import refuse
+from ldfi.lineage.readers.batch import Batch, refuse
 from ldfi.lineage.span import Links, Span
 
 _GROUPS = ("resourceSpans", "resource_spans", "batches")

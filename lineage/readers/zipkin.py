@@ -22,8 +22,7 @@ from ldfi.lineage.attributes import (
 from ldfi.lineage.operation import operation
 from ldfi.lineage.outcome import STATUS_UNSET
 from ldfi.lineage.readers import ids
-from ldfi.lineage.readers.batch import Batch
-from ldfi.lineage.readers.unreadable import refuse
+from ldfi.lineage.readers.batch import Batch, refuse
 from ldfi.lineage.span import Span
 
 _KINDS: Final = {

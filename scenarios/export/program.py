@@ -13,9 +13,9 @@ from urllib.parse import quote
 from ldfi.errors import NotExpressible
 from ldfi.fit.protocol.kinds import draws
 from ldfi.lineage.text import clean
-from ldfi.scenarios.belonging import lacking
 from ldfi.scenarios.redaction import HOLE
 from ldfi.scenarios.replay import SAFE_METHODS
+from ldfi.scenarios.request import lacking
 from ldfi.scenarios.scenario import Scenario
 
 _SENT_AS_IT_IS: Final = "".join(sorted(set(map(chr, range(0x21, 0x7F))) - set('"<>\\^`{|}')))

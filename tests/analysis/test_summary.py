@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from ldfi.analysis.analysis import analyze
-from ldfi.analysis.critical_points import red_items
 from ldfi.analysis.hints import Hint
 from ldfi.analysis.names import Names, means
+from ldfi.analysis.narrative import red_items
 from ldfi.analysis.render import render
 from ldfi.analysis.report import Analysis
 from tests.analysis.spans import Made, analysed, asked, entered

@@ -19,8 +19,8 @@ import typer
 from rich.console import Console
 
 from ldfi.analysis.analysis import analyze
-from ldfi.analysis.fetching import fetching_on
 from ldfi.analysis.jaeger_api import fetch_from_jaeger
+from ldfi.analysis.progress import fetching_on
 from ldfi.analysis.report import Analysis
 from ldfi.analysis.tempo_api import fetch_from_tempo
 from ldfi.analysis.trace_api import TraceApi, TraceQuery

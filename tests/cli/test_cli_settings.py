@@ -9,7 +9,7 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.cli.calendar import calendar, schedule
+from ldfi.cli.campaign import calendar, schedule
 from ldfi.cli.durations import seconds
 from ldfi.cli.settings import checked, pairs, read
 from ldfi.cli.words import interval, length, percent, short

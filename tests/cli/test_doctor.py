@@ -23,7 +23,7 @@ from ldfi.cli.diagnosis import (
 from ldfi.cli.probe import SLOW, Probe, of_first, of_second
 from ldfi.experiments.domain.traffic.class_traffic import WHY_ASIDE
 from ldfi.fit import hosts
-from ldfi.testing.serving import served
+from ldfi.testing.live import served
 from tests.kit.cli import ldfi
 from tests.kit.service import GIVEN, service
 

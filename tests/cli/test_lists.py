@@ -22,8 +22,8 @@ from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database, tokens
 from ldfi.experiments.store.schema import CampaignRow, FindingRow, MaintenanceRow, ReplayRow
+from ldfi.testing.live import served
 from ldfi.testing.programs import Call, Step
-from ldfi.testing.serving import served
 from ldfi.testing.world import World
 from tests.kit.cli import At
 from tests.kit.service import GIVEN, bearer, service

@@ -10,7 +10,7 @@ import pytest
 
 from ldfi.demo.client import fetch
 from ldfi.demo.resolver import NamedTransport
-from ldfi.demo.shedding import Shedding
+from ldfi.demo.serve import Shedding
 
 Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Use = Callable[[httpx.AsyncClient], Awaitable[None]]

@@ -24,7 +24,7 @@ from typing import Any
 
 import pytest
 
-from ldfi.cli.development import told
+from ldfi.cli.serve import told
 from tests.docs.test_site import DOCS, ROOT, blocks
 
 pytestmark = pytest.mark.long

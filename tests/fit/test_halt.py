@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ldfi.fit.edge import Edge
-from ldfi.fit.halt import LOOK_SECONDS, LocalHalt
+from ldfi.fit.edge import HALT_LOOK_SECONDS, Edge, LocalHalt
 from ldfi.fit.runtime import Runtime, activate
 from tests.fit.applications import KEYS
 from tests.fit.edges import Held, a_rule
@@ -19,10 +18,10 @@ def test_a_file_halts_and_its_going_ends_it(tmp_path: Path) -> None:
     assert not halt.holds()
     file.touch()
     assert not halt.holds(), "it is looked for now and then"
-    now[0] += LOOK_SECONDS
+    now[0] += HALT_LOOK_SECONDS
     assert halt.holds()
     file.unlink()
-    now[0] += LOOK_SECONDS
+    now[0] += HALT_LOOK_SECONDS
     assert not halt.holds()
 
 

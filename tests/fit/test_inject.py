@@ -16,7 +16,7 @@ from opentelemetry import baggage, context, trace
 from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
 
 from ldfi import fit
-from ldfi.fit import answers, delay, effect, inject, occurrence, request, runtime
+from ldfi.fit import answers, delay, effect, inject, request, runtime
 from ldfi.fit import error as fault_error
 from ldfi.fit.clients import aiohttp as aiohttp_client
 from ldfi.fit.clients import http as http_client
@@ -34,7 +34,7 @@ from tests.fit.clients.contract import Requests
 
 POINT = "api>cache:get:home"
 INSIDE = (
-    *(inject, delay, points, request, runtime, occurrence, keys, failure_context, faults, effect),
+    *(inject, delay, points, request, runtime, keys, failure_context, faults, effect),
     *(answers, fault_error, native, notation, httpx_failures),
     *(httpx_client, http_client, urllib3_client, aiohttp_client, redis_client),
 )

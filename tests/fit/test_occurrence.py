@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry import trace
 
-from ldfi.fit.occurrence import Occurrences
+from ldfi.fit.inject import Occurrences
 from tests.fit.clients.contract import Requests
 from tests.fit.test_inject import POINT, hit
 

@@ -7,10 +7,9 @@ from dataclasses import fields
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.lineage.addresses import AddressBook
+from ldfi.analysis.reasoning import AddressBook
 from ldfi.lineage.evidence import callees
 from ldfi.lineage.lineage import Lineage, learn, learn_in_full
-from ldfi.lineage.occurrences import occurrences, retried
 from ldfi.lineage.operation import operation
 from ldfi.lineage.span import Span, Trace
 from ldfi.lineage.tree import Tree
@@ -236,20 +235,6 @@ def test_an_address_is_no_callee_but_a_database_is() -> None:
     # Then it is known who would have answered
     assert book.callee(point) == "ratings"
     assert book.callee("api>http:GET:10.0.0.8:80/x") == ""
-
-
-def test_occurrences_of_one_point_are_told_apart_by_their_order() -> None:
-    built = tree(
-        span("root", kind="server"),
-        span("2", "root", point="p", at=(5, 6)),
-        span("1", "root", point="p", at=(3, 4), failed=True),
-        span("0", "root", point="p", at=(1, 2), failed=True),
-        span("q", "root", at=(2, 3), failed=True),
-        span("inner", "q", point="p", at=(2, 3)),
-    )
-    named = {name: call.start for name, call in occurrences(built)}
-    assert (named["p#1"], named["p#2"]) == (3, 5)
-    assert retried(built) == {"p"}
 
 
 NAMES = [f"s{i}" for i in range(9)]

@@ -9,7 +9,8 @@ import pytest
 
 from ldfi.fit.protocol.urls import Url, split_url
 from ldfi.lineage import naming, operation
-from ldfi.lineage.readers import otlp, unreadable
+from ldfi.lineage.readers import batch as reader
+from ldfi.lineage.readers import otlp
 from ldfi.lineage.readers.formats import read_message
 from tests.lineage.troubles import KEYS, KINDS, TEXTS, VALUES, WRITERS, cases
 
@@ -65,7 +66,7 @@ def test_a_span_that_nobody_can_read_is_refused_alone_and_told_once(
     monkeypatch.setattr(naming, "point_of", stumbling)
     operation.operation.cache_clear()
     monkeypatch.setattr(otlp, "_memory", otlp._Memory())
-    unreadable._told.clear()
+    reader._told.clear()
     many = [(3, {"http.request.method": "GET", "server.address": f"host{n}"}) for n in range(2)]
     many.insert(1, (3, {"http.request.method": "GET", "server.address": "unheard-of"}))
 

@@ -43,7 +43,7 @@ from ldfi.lineage.readers.otlp import decode_protobuf
 from ldfi.lineage.run import Run
 from ldfi.lineage.shapes import Shapes
 from ldfi.lineage.span import Trace
-from ldfi.testing.serving import served
+from ldfi.testing.live import served
 from tests.fit.edges import eventually
 
 NEEDED = {

@@ -25,7 +25,7 @@ from ldfi.fit.clients import patch_all
 from ldfi.fit.protocol.faults import Fault
 from ldfi.fit.runtime import Runtime, activate
 from ldfi.testing import NotFired, faults
-from ldfi.testing.serving import served
+from ldfi.testing.live import served
 from tests.fit.applications import KEYS, echo_app
 
 RATINGS = "shop>http:GET:ratings/titles/*"

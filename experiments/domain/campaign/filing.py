@@ -1,7 +1,7 @@
 """The certificate of a class that was written last, and whether more is known by now.
 
 Writing one may take seconds, so it may be done beside the event loop, of a copy
-(:mod:`ldfi.experiments.scheduler.certifier`); what was written last is shown meanwhile.
+(:mod:`ldfi.experiments.scheduler.scheduler`); what was written last is shown meanwhile.
 """
 
 from __future__ import annotations

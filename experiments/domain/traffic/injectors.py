@@ -5,8 +5,8 @@ Three cases, by the caller of a point:
 - *A report is known.* Its points are those that one of its patterns names, with the kinds that it
   names, where their calls are made by a library that it has hold of; and those at which something
   has fired, or would have. All others have no injector. Traffic tells which libraries call a point
-  (:mod:`ldfi.lineage.libraries`). Where it does not, or where the report is of kinds only, as older
-  injectors write them, the patterns alone count.
+  (:mod:`ldfi.lineage.attributes`). Where it does not, or where the report is of kinds only, as
+  older injectors write them, the patterns alone count.
 - *None is known*: an older injector, or none at all. Nothing is concluded: whoever arms a fault
   there finds out, and where it never fires the run sets it aside
   (:mod:`ldfi.experiments.domain.campaign.trials`).

@@ -28,7 +28,7 @@ from ldfi.experiments.store import tokens as stored
 from ldfi.lineage.readers.batch import Batch
 from ldfi.lineage.readers.otlp import decode_protobuf
 from ldfi.lineage.readers.otlp_spans import count_spans
-from ldfi.testing.serving import served
+from ldfi.testing.live import served
 from tests.experiments.api.test_api_ingest import spans
 from tests.kit.service import GIVEN, bearer, client_of, problem, service
 

@@ -22,13 +22,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ldfi.errors import InvalidTarget, NotDelivered
-from ldfi.experiments.notify import delivery
-from ldfi.experiments.notify.delivery import ATTEMPTS, deliver
+from ldfi.experiments.notify import outbox
 from ldfi.experiments.notify.notification import Notification
+from ldfi.experiments.notify.outbox import ATTEMPTS, deliver
 from ldfi.experiments.notify.slack import Slack, slack_message
 from ldfi.experiments.notify.target import Target
 from ldfi.experiments.notify.webhook import Webhook, signature
-from ldfi.testing.serving import served
+from ldfi.testing.live import served
 
 SECRET = "0123456789abcdef"
 FOUND = Notification(
@@ -176,7 +176,7 @@ def test_a_target_is_known_by_its_url_and_does_not_give_it_away() -> None:
 def test_a_receiver_that_drips_does_not_hold_up_an_attempt_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(delivery, "TIMEOUT", 0.3)
+    monkeypatch.setattr(outbox, "TIMEOUT", 0.3)
     attempts = 0
 
     async def drip(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

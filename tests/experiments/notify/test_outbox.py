@@ -11,8 +11,7 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from ldfi.experiments.notify.delivery import TIMEOUT
-from ldfi.experiments.notify.outbox import Outbox
+from ldfi.experiments.notify.outbox import TIMEOUT, Outbox
 from ldfi.experiments.notify.slack import Slack
 from ldfi.experiments.notify.target import Target
 from ldfi.experiments.notify.webhook import Webhook

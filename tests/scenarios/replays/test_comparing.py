@@ -15,10 +15,9 @@ from ldfi.errors import InvalidReplay
 from ldfi.scenarios.replays.comparing import EVERYTHING, ClassDifference, compared
 from ldfi.scenarios.replays.lineages import ClassLineage, changes
 from ldfi.scenarios.replays.measurement import Measurement, TargetRun, read_measurement
-from ldfi.scenarios.replays.outcome import comparison_of
+from ldfi.scenarios.replays.outcome import comparison_of, verdict_of
 from ldfi.scenarios.replays.series import UNANSWERED, Series, together
 from ldfi.scenarios.replays.turns import BEYOND, SideBySide, surplus
-from ldfi.scenarios.replays.verdict import verdict_of
 
 Seconds = Callable[[random.Random, float], float]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldfi.lineage.lineage import partial_trace
 from ldfi.lineage.span import Span, Trace
 from ldfi.lineage.tree import Call, build
-from ldfi.lineage.unfinished import partial_trace
 from ldfi.testing.spans import TRACE, span
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ldfi.experiments.streams.log_time import LogTime
+from ldfi.experiments.streams.partition import LogTime
 
 
 def test_time_passes_by_what_is_read_however_fast_that_is() -> None:

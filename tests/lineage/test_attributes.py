@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from ldfi.fit import clients
 from ldfi.fit.protocol.reach import OWN
-from ldfi.lineage.libraries import LONGEST, library_of
+from ldfi.lineage.attributes import LONGEST, library_of
 from ldfi.lineage.lineage import learn
 from ldfi.lineage.readers.files import read_stream
 from ldfi.lineage.readers.otlp import decode_in_python, decode_protobuf

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ldfi.cli import development
+from ldfi.cli import serve
 from ldfi.cli.ports import free_port
 from ldfi.errors import Invalid
 from ldfi.experiments.cluster.config import Config
@@ -89,12 +89,12 @@ def test_what_the_environment_says_stays(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("LDFI_MEMBER_KEY", "mine0123456789abcdef")
     monkeypatch.setenv("LDFI_OUTCOMES", "devices")
     monkeypatch.setattr(os, "environ", dict(os.environ))
-    development.take_in(lambda: "http://127.0.0.1:8600")
+    serve.take_in(lambda: "http://127.0.0.1:8600")
     assert os.environ["LDFI_MEMBER_KEY"] == "mine0123456789abcdef"
     assert os.environ["LDFI_TOKENS"] == "admin:0123456789abcdefghij"
     assert Config.load().outcomes == "devices"
     del os.environ["LDFI_OUTCOMES"]
-    development.take_in(lambda: "http://127.0.0.1:8600")
+    serve.take_in(lambda: "http://127.0.0.1:8600")
     assert Config.load().outcomes == "root"
 
 
@@ -104,7 +104,7 @@ def test_a_file_that_is_none_and_a_port_that_does_not_stay_are_refused(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ldfi.env").write_text("what is this\n")
     with pytest.raises(Invalid, match=r"what is this.*ldfi init --force"):
-        development.take_in(lambda: "http://127.0.0.1:8600")
+        serve.take_in(lambda: "http://127.0.0.1:8600")
     (tmp_path / "ldfi.env").unlink()
     for said in (["--port", "0"], []):
         monkeypatch.setenv("LDFI_PORT", "0")
