@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from ldfi.cli.serving import check_role
 from ldfi.errors import Conflict, Deposed, InvalidConfig
+from ldfi.experiments.cluster.advisory_lock import AdvisoryLock
 from ldfi.experiments.cluster.config import Config
-from ldfi.experiments.cluster.election import AdvisoryLock, FileLock, election_of
+from ldfi.experiments.cluster.election import FileLock, election_of
 from ldfi.experiments.store import leaders, switches
 from ldfi.experiments.store.database import Database
 from tests.kit.service import client_of, service

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
-from ldfi.experiments.cluster.election import KEY
+from ldfi.experiments.cluster.advisory_lock import KEY
 from ldfi.experiments.store import leaders, switches
 from ldfi.experiments.store.database import Database
 from tests.experiments.members import Member, until
