@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from ldfi.analysis.report import ClassReport, Failure, GraphEdge, Support, Tolerated
 from ldfi.analysis.suspects import suspected
+from ldfi.fit.protocol.native import GONE
 from ldfi.lineage.addresses import AddressBook
 from ldfi.lineage.classes import RequestClass
 from ldfi.lineage.clauses import GoodRuns
@@ -124,7 +125,7 @@ def survived_in(shape: Shape) -> tuple[tuple[str, ...], str]:
 def _as_error(fault: str) -> str:
     """Call a refused connection, and what a proxy answers for one, an error."""
     kind, _, point = fault.partition("@")
-    return f"error@{point}" if kind in ("refused", "status:503") else fault
+    return f"error@{point}" if kind in GONE else fault
 
 
 def _failures(each: RequestClass) -> tuple[Failure, ...]:

@@ -26,7 +26,7 @@ from ldfi.experiments.cluster.tokens import Tokens
 from ldfi.experiments.domain.gates.guards import CONTROL_GROUP, GUARDS
 from ldfi.experiments.notify.notification import Notification
 from ldfi.experiments.store.notifications import EVENTS
-from ldfi.fit.protocol.kinds import RECORDS
+from ldfi.fit.protocol.kinds import LATE, RECORDS, VERSIONS
 from ldfi.scenarios import scenario
 from tests.fit.clients.proofs import proved, tables
 from tests.fit.clients.seen_of_kinds import SAME
@@ -106,7 +106,36 @@ def _seen(
     return [*lines, f"| proved by | {' | '.join(_code(', '.join(sorted(e))) for e in tests)} |"]
 
 
-SECTIONS = {"injection-points.md": (meanings, kinds), "safety.md": (guards,)}
+def grammar() -> list[str]:
+    """Show how failure contexts write each kind of fault, and since which version."""
+    lines = ["```abnf", f"later      = {' / '.join(map(_quoted, VERSIONS[1:]))}"]
+    for version in VERSIONS[1:]:
+        words = [w for w, each in RECORDS.items() if max(each["version"], 2) == int(version)]
+        lines += ["", f"; from version {version} on"]
+        for word in words:
+            begins = "kind       = " if word == "error" else "kind       =/"
+            lines.append(f"{begins} {_notation(word)}")
+    return [*lines, "```"]
+
+
+def _notation(word: str) -> str:
+    argument = RECORDS[word].get("argument", {})
+    if word in LATE:
+        return f'%s"{word}-" milliseconds'
+    if "among" in argument:
+        return f'%s"{word}-" ( {" / ".join(f"%s{_quoted(each)}" for each in argument["among"])} )'
+    return f'%s"{word}-" {argument["abnf"]}' if argument else f'%s"{word}"'
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"'
+
+
+SECTIONS = {
+    "failure-context.md": (grammar,),
+    "injection-points.md": (meanings, kinds),
+    "safety.md": (guards,),
+}
 
 
 def command_line() -> list[str]:
