@@ -1,6 +1,7 @@
 """Writes the pages of the reference from the code: the command line and the HTTP API.
 
-Of other pages it writes what stands between two marks (:data:`SECTIONS`).
+Of other pages it writes what stands between two marks (:data:`SECTIONS`). And it copies
+``kinds.json`` to where other languages have it.
 
 python docs/generate.py            writes docs/reference/cli.md and api.md, and the sections
 python docs/generate.py --check    exit code 1 when they are not what the code says
@@ -33,6 +34,9 @@ from tests.fit.clients.seen_of_kinds import SAME
 
 DOCS = Path(__file__).parent
 HERE = DOCS / "reference"
+KINDS = DOCS.parent / "fit" / "protocol" / "kinds.json"
+COPIES = [DOCS.parent / "fit" / each / "kinds.json" for each in ("go",)]
+"""Other languages' own, which their packages hold."""
 MADE = "<!-- made by docs/generate.py: change the code, not this page -->"
 END = "<!-- end of what docs/generate.py makes -->"
 DOCUMENT: dict[str, Any] = create_app(Service(Tokens(""), "sqlite://")).openapi()
@@ -43,7 +47,8 @@ def pages() -> dict[Path, str]:
     """Every generated page, and every page of which a section is."""
     made = {"cli.md": command_line(), "api.md": api(), "formats.md": formats()}
     whole = {HERE / name: "\n".join([MADE, "", *lines, ""]) for name, lines in made.items()}
-    return whole | {DOCS / name: _with_sections(name, each) for name, each in SECTIONS.items()}
+    whole |= {DOCS / name: _with_sections(name, each) for name, each in SECTIONS.items()}
+    return whole | dict.fromkeys(COPIES, KINDS.read_text(encoding="utf-8"))
 
 
 def _with_sections(page: str, made: Iterable[Callable[[], list[str]]]) -> str:
