@@ -13,6 +13,9 @@ type dialing struct{ Op, Exception, Syscall, Errno, Text string }
 // causes makes what package net finds wrong with a connection, by the name of its type.
 var causes = map[string]func(of dialing, host string) error{
 	"os.SyscallError": func(of dialing, _ string) error { return os.NewSyscallError(of.Syscall, numbers[of.Errno]) },
+	"net.DNSError": func(of dialing, host string) error {
+		return &net.DNSError{Err: of.Text, Name: host, IsNotFound: true}
+	},
 }
 
 var numbers = map[string]syscall.Errno{"ECONNREFUSED": syscall.ECONNREFUSED}

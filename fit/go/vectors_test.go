@@ -210,4 +210,9 @@ func TestKindsAreThoseOfAllLanguages(t *testing.T) {
 	if err != nil || !bytes.Equal(text, kindsJSON) {
 		t.Errorf("kinds.json is no copy of fit/protocol/kinds.json (%v): run docs/generate.py", err)
 	}
+	for word, each := range kinds {
+		if each.Connecting != nil && causes[each.Connecting.Go.Exception] == nil {
+			t.Errorf("%s: nothing makes a %s", word, each.Connecting.Go.Exception)
+		}
+	}
 }

@@ -19,7 +19,9 @@ package fitgrpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -144,15 +146,20 @@ func carryOut(ctx context.Context, fault *fit.Fault, target string) error {
 		return nil
 	}
 	if host, port := hostOf(target); fault.Kind.Connecting(host) {
-		return unconnected(fault.Kind, host, port)
+		return unconnected(fault.Kind, target, host, port)
 	}
 	_, name := fault.Kind.Family()
 	return status.Error(codeOf(name), "fault injected")
 }
 
-// unconnected makes the status of a call for which no connection can be made.
-func unconnected(kind fit.Kind, host, port string) error {
+// unconnected makes the status of a call for which no connection can be made. A name is looked up by the channel
+// itself, which finds no address for it, unless its target goes past that.
+func unconnected(kind fit.Kind, target, host, port string) error {
 	failure := fit.Unconnected(kind, host, port)
+	var unknown *net.DNSError
+	if errors.As(failure, &unknown) && !strings.HasPrefix(target, "passthrough:") {
+		return status.Error(codes.Unavailable, "name resolver error: produced zero addresses")
+	}
 	return status.Error(codes.Unavailable, fmt.Sprintf(
 		"connection error: desc = %q", "transport: Error while dialing: "+failure.Error()))
 }
