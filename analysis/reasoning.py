@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from ldfi.analysis.report import ClassReport, Failure, GraphEdge, Support, Tolerated
 from ldfi.analysis.suspects import suspected
+from ldfi.fit.protocol.native import GONE
 from ldfi.fit.protocol.points import Point
 from ldfi.lineage.classes import RequestClass
 from ldfi.lineage.clauses import GoodRuns
@@ -125,7 +126,7 @@ def survived_in(shape: Shape) -> tuple[tuple[str, ...], str]:
 def _as_error(fault: str) -> str:
     """Call a refused connection, and what a proxy answers for one, an error."""
     kind, _, point = fault.partition("@")
-    return f"error@{point}" if kind in ("refused", "status:503") else fault
+    return f"error@{point}" if kind in GONE else fault
 
 
 def _failures(each: RequestClass) -> tuple[Failure, ...]:

@@ -19,7 +19,6 @@ from ldfi.dashboards.roles import SAID
 _PARTS: Final = re.compile(r"[^@>:/]*[@>:/]+|[^@>:/]+")
 _RAISED: Final = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _MINUTE: Final = "%Y-%m-%d %H:%M"
-_KINDS: Final = {"error": "fails", "delay": "is too slow", "down": "is down"}
 
 
 def moment(at: float | None) -> Markup:
@@ -109,7 +108,7 @@ def breakable(text: str) -> Markup:
 def fault(text: str) -> str:
     """Say a fault or another variable of the solver in words."""
     kind, at, where = text.partition("@")
-    said = _KINDS.get(kind) or happens(kind)
+    said = "is down" if kind == "down" else happens(kind)
     return f"{where} {said}" if at and said != kind else text
 
 

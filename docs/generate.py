@@ -1,6 +1,7 @@
 """Writes the pages of the reference from the code: the command line and the HTTP API.
 
-Of other pages it writes what stands between two marks (:data:`SECTIONS`).
+Of other pages it writes what stands between two marks (:data:`SECTIONS`). And it copies
+``kinds.json`` to where other languages have it.
 
 python docs/generate.py            writes docs/reference/cli.md and api.md, and the sections
 python docs/generate.py --check    exit code 1 when they are not what the code says
@@ -26,13 +27,16 @@ from ldfi.experiments.cluster.tokens import Tokens
 from ldfi.experiments.domain.gates.guards import CONTROL_GROUP, GUARDS
 from ldfi.experiments.notify.notification import Notification
 from ldfi.experiments.store.notifications import EVENTS
-from ldfi.fit.protocol.kinds import RECORDS
+from ldfi.fit.protocol.kinds import LATE, RECORDS, VERSIONS
 from ldfi.scenarios import scenario
 from tests.fit.clients.proofs import proved, tables
 from tests.fit.clients.seen_of_kinds import SAME
 
 DOCS = Path(__file__).parent
 HERE = DOCS / "reference"
+KINDS = DOCS.parent / "fit" / "protocol" / "kinds.json"
+COPIES = [DOCS.parent / "fit" / each / "kinds.json" for each in ("go", "js")]
+"""Other languages' own, which their packages hold."""
 MADE = "<!-- made by docs/generate.py: change the code, not this page -->"
 END = "<!-- end of what docs/generate.py makes -->"
 DOCUMENT: dict[str, Any] = create_app(Service(Tokens(""), "sqlite://")).openapi()
@@ -43,7 +47,8 @@ def pages() -> dict[Path, str]:
     """Every generated page, and every page of which a section is."""
     made = {"cli.md": command_line(), "api.md": api(), "formats.md": formats()}
     whole = {HERE / name: "\n".join([MADE, "", *lines, ""]) for name, lines in made.items()}
-    return whole | {DOCS / name: _with_sections(name, each) for name, each in SECTIONS.items()}
+    whole |= {DOCS / name: _with_sections(name, each) for name, each in SECTIONS.items()}
+    return whole | dict.fromkeys(COPIES, KINDS.read_text(encoding="utf-8"))
 
 
 def _with_sections(page: str, made: Iterable[Callable[[], list[str]]]) -> str:
@@ -106,7 +111,36 @@ def _seen(
     return [*lines, f"| proved by | {' | '.join(_code(', '.join(sorted(e))) for e in tests)} |"]
 
 
-SECTIONS = {"injection-points.md": (meanings, kinds), "safety.md": (guards,)}
+def grammar() -> list[str]:
+    """Show how failure contexts write each kind of fault, and since which version."""
+    lines = ["```abnf", f"later      = {' / '.join(map(_quoted, VERSIONS[1:]))}"]
+    for version in VERSIONS[1:]:
+        words = [w for w, each in RECORDS.items() if max(each["version"], 2) == int(version)]
+        lines += ["", f"; from version {version} on"]
+        for word in words:
+            begins = "kind       = " if word == "error" else "kind       =/"
+            lines.append(f"{begins} {_notation(word)}")
+    return [*lines, "```"]
+
+
+def _notation(word: str) -> str:
+    argument = RECORDS[word].get("argument", {})
+    if word in LATE:
+        return f'%s"{word}-" milliseconds'
+    if "among" in argument:
+        return f'%s"{word}-" ( {" / ".join(f"%s{_quoted(each)}" for each in argument["among"])} )'
+    return f'%s"{word}-" {argument["abnf"]}' if argument else f'%s"{word}"'
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"'
+
+
+SECTIONS = {
+    "failure-context.md": (grammar,),
+    "injection-points.md": (meanings, kinds),
+    "safety.md": (guards,),
+}
 
 
 def command_line() -> list[str]:

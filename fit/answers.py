@@ -12,12 +12,9 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from ldfi.fit import error
-from ldfi.fit.protocol.kinds import FaultKind
+from ldfi.fit.protocol.kinds import RECORDS, FaultKind
 
 _JSON = "application/json"
-_CUT = b'{"why": "fault injected", "mo'
-_MISSING = 35
-_GARBAGE = b"\xff\x00\xfe" + error.BODY + b"\xc3\x28"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +44,11 @@ def answer_of(kind: FaultKind) -> Reply | None:
     word, _, code = kind.partition(":")
     if word == "status":
         return Reply(int(code), _reason(int(code)), "text/plain", error.BODY, len(error.BODY))
-    bodies = {"empty": b"", "truncated": _CUT, "corrupt": _GARBAGE}
-    if kind not in bodies:
+    answer = RECORDS[word].get("answer")
+    if answer is None:
         return None
-    body = bodies[kind]
-    missing = _MISSING if kind == "truncated" else 0
-    return Reply(200, _reason(200), _JSON, body, len(body) + missing)
+    status, body = RECORDS[word]["status"], answer["body"].encode("latin-1")
+    return Reply(status, _reason(status), _JSON, body, len(body) + answer["missing"])
 
 
 def wire(answer: Reply) -> bytes:

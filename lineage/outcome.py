@@ -28,6 +28,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ldfi.fit.protocol.kinds import GRPC_CODES, OUTLASTED, RECORDS, words_with
+from ldfi.fit.protocol.native import GONE
 from ldfi.lineage.attributes import OTHER_ERROR
 
 STATUS_UNSET: Final = 0
@@ -81,7 +82,7 @@ _NATURAL: Final = {
 }
 """What clients raise of one cause → its kind. Not requests' ConnectionError: it is raised where
 nobody listens, and for a connection that was torn down, too."""
-_UNASKED: Final = words_with("unasked") | {"status:503"}
+_UNASKED: Final = words_with("unasked") | {*GONE}
 _NOBODY_THERE = frozenset(
     {
         *("status:408", "status:429", "status:502", "status:503", "status:504"),

@@ -16,7 +16,6 @@ from ldfi.dashboards.words import listed
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.traffic.catalogue import KnownClass, Look
 from ldfi.experiments.domain.traffic.observed_kinds import shown_often
-from ldfi.fit.protocol.kinds import family
 from ldfi.fit.protocol.predicate import Condition, Predicate
 
 SHOWN = 12
@@ -172,13 +171,8 @@ def _tried(certificate: dict[str, Any], point: str, callees: dict[str, str]) -> 
 def _others(faults: Sequence[str], point: str, callees: dict[str, str]) -> str:
     """Say the faults of a run in words, this point's own short."""
     real = [fault for fault in faults if not fault.startswith("shared@")]
-    own = [f"it {_verb(fault)}" for fault in real if _has([fault], point)]
+    own = [f"it {happens(fault.partition('@')[0])}" for fault in real if _has([fault], point)]
     return " and ".join([*own, *(said_fault(f, callees) for f in real if not _has([f], point))])
-
-
-def _verb(fault: str) -> str:
-    how = family(fault.partition("@")[0])
-    return {"delay": "hangs", "slow": "is slow"}.get(how, "fails")
 
 
 def _has(faults: Iterable[str], point: str) -> bool:

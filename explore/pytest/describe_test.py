@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from ldfi.analysis.words import happens
 from ldfi.experiments.domain.judging.killed import KILLED
 from ldfi.explore.external.run_result import TO_SET
 from ldfi.explore.pytest.bounds import Bounds
@@ -18,14 +19,13 @@ from ldfi.explore.pytest.evidence import class_evidence
 from ldfi.explore.pytest.loop import NO_CALL, Explored, Finding
 from ldfi.explore.pytest.service import service_name
 from ldfi.fit.protocol.faults import DOWN
-from ldfi.fit.protocol.kinds import family, lengths
+from ldfi.fit.protocol.kinds import outlasted
 from ldfi.fit.protocol.points import Point
 from ldfi.lineage.outline import Outline, Row, outline, side_by_side
 
 Document = dict[str, Any]
 NAMED: Final = 5
 """Open hypotheses that people are told of; the report has more."""
-_BECOMES: Final = {"error": "fails", "delay": "hangs"}
 Keep = Callable[[Finding, tuple[Outline, ...], tuple[Outline, ...]], tuple[str, str]]
 """Writes the scenario of a finding, given the lineages of a good run and the failing one. Returns
 where it is, or an empty text and why there is none."""
@@ -171,11 +171,9 @@ def _words(fault: str) -> str:
     kind, _, point = fault.partition("@")
     if fault.startswith(DOWN):
         return f"{point} is down"
-    if family(kind) == "slow":
-        return f"{point} answers with a body that takes {lengths(kind)} s"
-    if lengths(kind):
-        return f"{point} hangs for {lengths(kind)} s"
-    return f"{point} {_BECOMES.get(kind, f'fails ({kind})')}"
+    if kind == "error" or outlasted(kind):
+        return f"{point} {happens(kind)}"
+    return f"{point} fails ({kind})"
 
 
 def _hint(document: Mapping[str, Any]) -> list[str]:

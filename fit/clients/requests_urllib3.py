@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from urllib3 import HTTPHeaderDict
 from urllib3.connectionpool import HTTPConnectionPool
-from urllib3.exceptions import NewConnectionError, ReadTimeoutError
+from urllib3.exceptions import NameResolutionError, NewConnectionError, ReadTimeoutError
 from urllib3.response import HTTPResponse as Urllib3Response
 from urllib3.util.timeout import Timeout
 
@@ -176,8 +176,9 @@ def _new_connection(conn: Any, cause: OSError) -> NewConnectionError:
     return NewConnectionError(conn, f"Failed to establish a new connection: {cause}")
 
 
-_UNCONNECTED: Final[dict[str, Callable[[Any, OSError], Exception]]] = {
+_UNCONNECTED: Final[dict[str, Callable[[Any, Any], Exception]]] = {
     "NewConnectionError": _new_connection,
+    "NameResolutionError": lambda conn, cause: NameResolutionError(conn.host, conn, cause),
 }
 """The exception's name → how urllib3 makes it of the connection and its cause."""
 _SITE = Site(_name, _effect)

@@ -53,7 +53,7 @@ type FailureContext struct {
 	came atomic.Bool // with a request that this process served
 }
 
-// Decode verifies and reads a failure context, of version 1, 2 or 3. The MAC is checked before anything
+// Decode verifies and reads a failure context. The MAC is checked before anything
 // else is believed.
 func Decode(keys *Keys, value string, now time.Time) (*FailureContext, error) {
 	return decode(keys, value, now, 0)
@@ -70,15 +70,16 @@ func decode(keys *Keys, value string, now time.Time, grace time.Duration) (*Fail
 	}
 	version, id, experiment, arm, expiry, listed, mac :=
 		parts[0], parts[1], parts[2], parts[3], parts[4], parts[5], parts[6]
-	if version != "1" && version != "2" && version != "3" {
-		return nil, fmt.Errorf("%w: its version is none of 1, 2 and 3", ErrMalformed)
+	number, ok := positive(version, 1)
+	if !ok || number > latestVersion {
+		return nil, fmt.Errorf("%w: its version is none of 1 to %d", ErrMalformed, latestVersion)
 	}
 	expires, ok := expiryOf(expiry)
 	if !ok || !isName(id, maxKeyID) || !isName(experiment, maxExperiment) || (arm != "t" && arm != "c") ||
 		len(mac) != macLength || !isName(mac, macLength) {
 		return nil, fmt.Errorf("%w: not of the grammar", ErrMalformed)
 	}
-	faults, ok := faultsOf(version, listed)
+	faults, ok := faultsOf(number, listed)
 	if !ok {
 		return nil, fmt.Errorf("%w: its faults are not of the grammar", ErrMalformed)
 	}
@@ -140,12 +141,12 @@ func byPoint(faults []fault) (map[string]Injection, error) {
 }
 
 // faultsOf reads a list of faults in the notation of its version.
-func faultsOf(version, listed string) ([]fault, bool) {
+func faultsOf(version int, listed string) ([]fault, bool) {
 	if listed == "" {
 		return nil, true
 	}
 	parts := strings.Split(listed, "~")
-	if version == "1" {
+	if version == 1 {
 		return ungrouped(parts)
 	}
 	return grouped(version, parts)
@@ -180,7 +181,7 @@ func ungrouped(parts []string) ([]fault, bool) {
 	return faults, true
 }
 
-func grouped(version string, parts []string) ([]fault, bool) {
+func grouped(version int, parts []string) ([]fault, bool) {
 	if len(parts)%2 != 0 {
 		return nil, false
 	}

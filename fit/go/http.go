@@ -132,15 +132,16 @@ func urlTemplate(ctx context.Context) string {
 
 func (t *transport) can(injection Injection, request *http.Request) bool {
 	switch injection.Kind {
-	case Refused, Reset:
+	case Reset:
 		return true
 	case Timeout:
 		patience, ok := t.patience(request)
 		return ok && patience <= injection.Longest
-	case Empty, Truncated, Corrupt, Slow:
+	}
+	if injection.Kind.record().Body {
 		return method(request) != http.MethodHead
 	}
-	return injection.Kind.Status() != 0
+	return injection.Kind.Status() != 0 || injection.Kind.Connecting(request.URL.Hostname())
 }
 
 // patience returns how long the caller waits for an answer's headers; false where that has no end.
@@ -160,13 +161,15 @@ func (t *transport) headerTimeout() time.Duration {
 }
 
 func (t *transport) carryOut(fault *Fault, request *http.Request) (*http.Response, error) {
+	host, port := request.URL.Hostname(), request.URL.Port()
 	switch fault.Kind {
 	case Delay, Timeout:
 		return nil, t.late(fault, request)
-	case Refused:
-		return nil, RefusedError(request.URL.Hostname(), request.URL.Port())
 	case Reset:
-		return nil, resetError(request.URL.Hostname(), request.URL.Port())
+		return nil, resetError(host, port)
+	}
+	if fault.Kind.Connecting(host) {
+		return nil, Unconnected(fault.Kind, host, port)
 	}
 	return http.ReadResponse(bufio.NewReader(bytes.NewReader(AnswerOf(fault.Kind).Wire())), request)
 }
@@ -197,12 +200,6 @@ func dialSilence(context.Context, string, string) (net.Conn, error) {
 	near, far := net.Pipe()
 	go func() { _, _ = io.Copy(io.Discard, far) }()
 	return near, nil
-}
-
-// RefusedError makes what package net says where nothing listens.
-func RefusedError(host, port string) error {
-	refused := os.NewSyscallError("connect", syscall.ECONNREFUSED)
-	return &net.OpError{Op: "dial", Net: "tcp", Addr: addressOf(host, port), Err: refused}
 }
 
 func resetError(host, port string) error {
@@ -236,24 +233,17 @@ type Answer struct {
 	Length      int
 }
 
-const (
-	cutBody     = `{"why": "fault injected", "mo`
-	missing     = 35 // bytes of a cut body
-	garbageBody = "\xff\x00\xfe" + injectedText + "\xc3\x28"
-	jsonType    = "application/json"
-)
-
 // AnswerOf makes the answer that is this kind of fault. Its status is 0 for a kind that is no answer.
 func AnswerOf(kind Kind) Answer {
-	switch kind {
-	case Error:
+	if kind == Error {
 		kind = "status:503"
-	case Empty:
-		return Answer{http.StatusOK, jsonType, nil, 0}
-	case Truncated:
-		return Answer{http.StatusOK, jsonType, []byte(cutBody), len(cutBody) + missing}
-	case Corrupt:
-		return Answer{http.StatusOK, jsonType, []byte(garbageBody), len(garbageBody)}
+	}
+	if found := kind.record(); found.Answer != nil {
+		body := make([]byte, 0, len(found.Answer.Body))
+		for _, letter := range found.Answer.Body {
+			body = append(body, byte(letter)) // a character a byte
+		}
+		return Answer{found.Status, "application/json", body, len(body) + found.Answer.Missing}
 	}
 	return Answer{kind.Status(), "text/plain", []byte(injectedText), len(injectedText)}
 }

@@ -408,3 +408,57 @@ func BenchmarkHandlerUnarmed(b *testing.B) {
 		handler.ServeHTTP(writer, request)
 	}
 }
+
+// knowsNobody is a transport whose resolver says of every name that there is none.
+func knowsNobody(t *testing.T) *http.Transport {
+	server, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	go func() {
+		question := make([]byte, 512)
+		for {
+			length, from, err := server.ReadFrom(question)
+			if err != nil {
+				return
+			}
+			question[2], question[3] = 0x81, 0x83 // an answer: NXDOMAIN (RFC 1035, 4.1.1)
+			question[10], question[11] = 0, 0     // and nothing besides
+			_, _ = server.WriteTo(question[:length], from)
+		}
+	}()
+	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", server.LocalAddr().String())
+	}}
+	return &http.Transport{DialContext: (&net.Dialer{Resolver: resolver}).DialContext}
+}
+
+func TestANameThatDoesNotResolve(t *testing.T) {
+	service, server := fittest.New(t, "api"), newBreaking(t)
+	names := regexp.MustCompile(`localhost:\d+|localhost|nobody\.invalid\.?( on [\d.:]+)?`)
+	real := seen(&http.Client{Transport: knowsNobody(t)}, context.Background(), "http://nobody.invalid")
+	client := &http.Client{Transport: service.Injector.Transport(&http.Transport{DisableKeepAlives: true})}
+	for _, host := range []string{"localhost", "127.0.0.1"} {
+		url := strings.Replace(server.URL, "127.0.0.1", host, 1)
+		point := strings.Replace(server.point(), "127.0.0.1", host, 1)
+		ctx := fittest.Carrying(context.Background(), fittest.Sign('t', fittest.Fault{How: "unresolved", Point: point}))
+		injected, marks := seen(client, ctx, url), service.Marks()
+		if host == "127.0.0.1" { // it is known by its address
+			if injected != `200 "fine"` || len(marks) != 0 {
+				t.Errorf("%s: %s, %v", host, injected, marks)
+			}
+			continue
+		}
+		if names.ReplaceAllString(injected, "HOST") != names.ReplaceAllString(real, "HOST") {
+			t.Errorf("%s\nreally %s", injected, real)
+		}
+		if len(marks) != 1 || marks[0]["fit.fired"] != "unresolved" {
+			t.Errorf("proof %v", marks)
+		}
+	}
+	var unknown *net.DNSError
+	if err := fit.Unconnected("unresolved", "ratings", "80"); !errors.As(err, &unknown) || !unknown.IsNotFound {
+		t.Errorf("%#v", err)
+	}
+}

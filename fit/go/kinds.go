@@ -1,7 +1,13 @@
 package fit
 
 import (
+	"cmp"
+	_ "embed"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,8 +16,7 @@ import (
 // Kind is how a call fails, as its caller sees it: "refused", "status:503", "grpc:UNAVAILABLE".
 type Kind string
 
-// The kinds that stand alone. The others are "status:N", "grpc:CODE", "sql:STATE", "redis:STATE" and
-// "exception:NAME".
+// Kinds that wrappers ask for by name. The others are in kinds.json.
 const (
 	Error     Kind = "error" // what the library does when the dependency is down
 	Delay     Kind = "delay"
@@ -21,8 +26,53 @@ const (
 	Empty     Kind = "empty"
 	Truncated Kind = "truncated"
 	Corrupt   Kind = "corrupt"
-	Slow      Kind = "slow" // the answer's body comes over a length of time; from version 3 on
+	Slow      Kind = "slow" // the answer's body comes over a length of time
 )
+
+// kindsJSON is what is known of each kind, for all languages: a copy of fit/protocol/kinds.json, whose reader in
+// Python says what the fields mean.
+//
+//go:embed kinds.json
+var kindsJSON []byte
+
+type record struct {
+	Version  int
+	Late     bool
+	Body     bool
+	Named    bool
+	Status   int
+	Argument *struct {
+		Among    []string
+		Pattern  string
+		Optional bool
+		form     *regexp.Regexp
+	}
+	Answer *struct {
+		Body    string
+		Missing int
+	}
+	Connecting *struct{ Go dialing }
+}
+
+var (
+	kinds         = readKinds(kindsJSON)
+	latestVersion = slices.MaxFunc(slices.Collect(maps.Values(kinds)), byVersion).Version
+)
+
+func byVersion(a, b record) int { return cmp.Compare(a.Version, b.Version) }
+
+func readKinds(text []byte) map[string]record {
+	var read struct{ Kinds map[string]record }
+	if err := json.Unmarshal(text, &read); err != nil {
+		panic(err) // it is compiled in
+	}
+	for _, each := range read.Kinds {
+		if each.Argument != nil && each.Argument.Pattern != "" {
+			each.Argument.form = regexp.MustCompile("^(?:" + each.Argument.Pattern + ")$")
+		}
+	}
+	return read.Kinds
+}
 
 // Injection is what a failure context asks of one point. For "delay" and "timeout" the call hangs for
 // Longest at most; of "slow" the body comes over it. First is the number of calls of a request that are hit; 0 is every call.
@@ -38,6 +88,17 @@ func (k Kind) Family() (word, argument string) {
 	return word, argument
 }
 
+func (k Kind) record() record {
+	word, _ := k.Family()
+	return kinds[word]
+}
+
+// Late tells whether a kind takes its time, so that a context says how long.
+func (k Kind) Late() bool { return k.record().Late }
+
+// Version returns the first version of failure contexts that can say this kind.
+func (k Kind) Version() int { return k.record().Version }
+
 // Status returns N of "status:N"; 0 for every other kind.
 func (k Kind) Status() int {
 	word, argument := k.Family()
@@ -48,87 +109,54 @@ func (k Kind) Status() int {
 	return status
 }
 
-const (
-	maxException = 40 // characters of an exception's name
-	grpcCodes    = " CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS" +
-		" PERMISSION_DENIED RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED" +
-		" INTERNAL UNAVAILABLE DATA_LOSS UNAUTHENTICATED "
-	sqlStates   = " deadlock serialization lost readonly "
-	redisStates = " loading readonly lost "
-)
-
 // ParseKind reads a kind as rules and marks write it, "refused" or "status:503".
 func ParseKind(text string) (Kind, error) {
 	kind := Kind(text)
-	word, argument := kind.Family()
-	if kind == Delay || kind == Timeout || standsAlone(kind) || takes(word, argument) {
+	word, argument, says := strings.Cut(text, ":")
+	if found, known := kinds[word]; known && (!says && found.standsAlone() || found.takes(argument)) {
 		return kind, nil
 	}
 	return "", fmt.Errorf("%q is no kind of fault", text)
 }
 
 // injectionOf reads how a group of points fails in this version, as in "status-503-n2".
-func injectionOf(version, how string) (Injection, bool) {
+func injectionOf(version int, how string) (Injection, bool) {
 	parts := strings.Split(how, "-")
-	kind, rest := Kind(parts[0]), parts[1:]
-	var longest time.Duration
-	switch {
-	case kind == Slow && version == "2":
+	word, rest := parts[0], parts[1:]
+	found, known := kinds[word]
+	if !known || found.Version > version || len(rest) == 0 && (found.Late || !found.standsAlone()) {
 		return Injection{}, false
-	case kind == Delay || kind == Timeout || kind == Slow:
-		if len(rest) == 0 {
-			return Injection{}, false
-		}
-		milliseconds, ok := milliseconds(rest[0])
-		if !ok {
-			return Injection{}, false
-		}
-		longest, rest = milliseconds, rest[1:]
-	case standsAlone(kind):
-	default:
-		if len(rest) == 0 || !takes(parts[0], rest[0]) {
-			return Injection{}, false
-		}
-		kind, rest = Kind(parts[0]+":"+rest[0]), rest[1:]
 	}
-	if len(rest) == 0 {
-		return Injection{Kind: kind, Longest: longest}, true
+	read, ok := Injection{Kind: Kind(word)}, true
+	switch {
+	case found.Late:
+		read.Longest, ok = milliseconds(rest[0])
+		rest = rest[1:]
+	case !found.standsAlone():
+		ok = found.takes(rest[0])
+		read.Kind, rest = Kind(word+":"+rest[0]), rest[1:]
+	}
+	if !ok || len(rest) == 0 {
+		return read, ok
 	}
 	if len(rest) > 1 || !strings.HasPrefix(rest[0], "n") {
 		return Injection{}, false
 	}
-	first, ok := count(rest[0][1:])
-	return Injection{Kind: kind, Longest: longest, First: first}, ok
+	read.First, ok = count(rest[0][1:])
+	return read, ok
 }
 
-func standsAlone(kind Kind) bool {
-	switch kind {
-	case Error, Refused, Reset, Empty, Truncated, Corrupt:
-		return true
+func (r record) standsAlone() bool { return r.Argument == nil || r.Argument.Optional }
+
+// takes tells whether a kind can go on with this argument. Lengths are read by edges, and never sent.
+func (r record) takes(argument string) bool {
+	if r.Argument == nil {
+		return false
 	}
-	return false
-}
-
-// takes tells whether a kind that begins with word can go on with this argument.
-func takes(word, argument string) bool {
-	switch word {
-	case "status":
-		return len(argument) == 3 && isDigits(argument) && (argument[0] == '4' || argument[0] == '5')
-	case "grpc":
-		return among(argument, grpcCodes)
-	case "sql":
-		return among(argument, sqlStates)
-	case "redis":
-		return among(argument, redisStates)
-	case "exception":
-		return isName(argument, maxException) && !strings.Contains(argument, "-") &&
-			(argument[0] < '0' || argument[0] > '9')
+	if r.Argument.form != nil {
+		return r.Argument.form.MatchString(argument)
 	}
-	return false
-}
-
-func among(word, words string) bool {
-	return word != "" && !strings.Contains(word, " ") && strings.Contains(words, " "+word+" ")
+	return slices.Contains(r.Argument.Among, argument)
 }
 
 // milliseconds reads 1 to 9,999,999.

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
@@ -201,5 +202,17 @@ func TestContextsGoToTheHostsOfTheVectors(t *testing.T) {
 	}
 	if len(read.Cases) < 300 {
 		t.Errorf("%d cases", len(read.Cases))
+	}
+}
+
+func TestKindsAreThoseOfAllLanguages(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "protocol", "kinds.json"))
+	if err != nil || !bytes.Equal(text, kindsJSON) {
+		t.Errorf("kinds.json is no copy of fit/protocol/kinds.json (%v): run docs/generate.py", err)
+	}
+	for word, each := range kinds {
+		if each.Connecting != nil && causes[each.Connecting.Go.Exception] == nil {
+			t.Errorf("%s: nothing makes a %s", word, each.Connecting.Go.Exception)
+		}
 	}
 }

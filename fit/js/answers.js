@@ -2,11 +2,9 @@
 
 import { STATUS_CODES } from 'node:http'
 
+import { recordOf } from './kinds.js'
+
 const BODY = Buffer.from('fault injected')
-const CUT = Buffer.from('{"why": "fault injected", "mo')
-const MISSING = 35
-const GARBAGE = Buffer.concat([Buffer.from([0xff, 0, 0xfe]), BODY, Buffer.from([0xc3, 0x28])])
-const BODIES = { empty: Buffer.alloc(0), truncated: CUT, corrupt: GARBAGE }
 
 /** @param {string} kind */
 export function isAnswer(kind) {
@@ -15,13 +13,12 @@ export function isAnswer(kind) {
 
 /** Whether what is wrong is the body, so that an answer without one cannot have it. */
 export function lacksBody(kind) {
-  return Object.hasOwn(BODIES, kind)
+  return recordOf(kind).answer !== undefined
 }
 
 /** The status of an answer of this kind. */
 export function statusOf(kind) {
-  if (lacksBody(kind)) return 200
-  return kind === 'error' ? 503 : Number(kind.slice('status:'.length))
+  return recordOf(kind).status ?? (kind === 'error' ? 503 : Number(kind.slice('status:'.length)))
 }
 
 /**
@@ -32,13 +29,14 @@ export function statusOf(kind) {
  */
 export function wire(kind, method) {
   const status = statusOf(kind)
-  const body = BODIES[kind] ?? BODY
-  const cut = kind === 'truncated'
+  const { answer } = recordOf(kind)
+  const body = answer ? Buffer.from(answer.body, 'latin1') : BODY
+  const missing = answer?.missing ?? 0
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
     `content-type: ${lacksBody(kind) ? 'application/json' : 'text/plain'}`,
-    `content-length: ${body.length + (cut ? MISSING : 0)}`,
+    `content-length: ${body.length + missing}`,
   ]
   const told = Buffer.from(`${head.join('\r\n')}\r\n\r\n`)
-  return { bytes: method === 'HEAD' ? told : Buffer.concat([told, body]), cut }
+  return { bytes: method === 'HEAD' ? told : Buffer.concat([told, body]), cut: missing > 0 }
 }

@@ -9,6 +9,7 @@ import net from 'node:net'
 import { constants } from 'node:os'
 
 import { isAnswer, lacksBody, statusOf, wire } from './answers.js'
+import { connecting, recordOf } from './kinds.js'
 import { fire } from './passage.js'
 import { Drip } from './slow.js'
 import { Connection, SecureConnection } from './socket.js'
@@ -24,10 +25,10 @@ const BETWEEN = 5 // milliseconds
 const open = new Set()
 
 /** Whether a call of HTTP can fail in this way at all; of a `timeout` the caller's patience decides. */
-export function possible(kind, method) {
+export function possible(kind, method, host) {
   const bodiless = method === 'HEAD' && (kind === 'slow' || lacksBody(kind))
   if (method === 'CONNECT' || bodiless) return false
-  return ['delay', 'timeout', 'refused', 'reset', 'slow'].includes(kind) || isAnswer(kind)
+  return ['delay', 'timeout', 'reset', 'slow'].includes(kind) || isAnswer(kind) || connecting(kind, host)
 }
 
 /**
@@ -46,7 +47,7 @@ export function standIn(begun, secure) {
  * @returns {(connection: Connection) => void}
  */
 export function act({ injection: { kind, delayMs }, proof }, method, release) {
-  if (kind === 'refused') return () => {} // it never comes
+  if (recordOf(kind).connecting) return () => {} // it never comes
   if (kind === 'reset') {
     return (connection) => proof.left.then(() => {
       proof.end({ type: 'ECONNRESET' })
@@ -113,8 +114,9 @@ export function connector(firing, method, real) {
   return (options, done) => {
     const secure = options.protocol === 'https:'
     const { hostname: host, port } = options
-    if (firing.injection.kind === 'refused') {
-      refused({ host, port: Number(port || (secure ? 443 : 80)) }, firing.proof, (error) => {
+    const { kind } = firing.injection
+    if (recordOf(kind).connecting) {
+      unconnected(kind, { host, port: Number(port || (secure ? 443 : 80)) }, firing.proof, (error) => {
         firing.proof.end({ type: error.code })
         done(error, null)
       })
@@ -149,15 +151,23 @@ export function reset() {
 }
 
 /**
- * Hand `done` the error of a connection where nobody listens: of each address that the name has, where
- * Node would have tried them all. Not before its mark has left this process.
+ * Hand `done` the error of a connection that cannot be made: where nobody listens of each address that the
+ * name has, where Node would have tried them all. Not before its mark has left this process.
+ * @param {string} kind
  * @param {{host: string, port: number, lookup?: Function, family?: number,
  *   autoSelectFamily?: boolean}} target
  * @param {import('./proof.js').Proof} proof
  * @param {(error: Error) => void} done
  */
-export function refused(target, { left }, done) {
-  left.then(() => setImmediate(refusedNow, target, done)) // what done throws is the caller's, and no rejection
+export function unconnected(kind, target, { left }, done) {
+  const now = recordOf(kind).named ? (to, over) => over(unresolved(kind, to.host)) : refusedNow
+  left.then(() => setImmediate(now, target, done)) // what done throws is the caller's, and no rejection
+}
+
+/** What Node's own lookup says of a name that nobody has. */
+function unresolved(kind, hostname) {
+  const { code, syscall, number, text } = recordOf(kind).connecting.node
+  return Object.assign(new Error(text.replace('{host}', hostname)), { errno: number, code, syscall, hostname })
 }
 
 function refusedNow({ host, port, lookup = dnsLookup, family, autoSelectFamily }, done) {

@@ -1,9 +1,9 @@
 /**
- * Reads failure contexts, `VERSION.KEY.EXPERIMENT.ARM.EXPIRY.FAULTS.MAC`: versions 1 to 3, which
+ * Reads failure contexts, `VERSION.KEY.EXPERIMENT.ARM.EXPIRY.FAULTS.MAC`: versions
  * differ in how the faults are written. See docs/failure-context.md.
  */
 
-import { injectionOf } from './kinds.js'
+import { injectionOf, LATEST } from './kinds.js'
 
 export const ENTRY = 'fit'
 export const MAX_LENGTH = 4092
@@ -12,7 +12,7 @@ export const LONGEST = 3660
 
 const FAULT = '(?:e[\\w-]{8}|d[\\w-]{8}[1-9][0-9]{0,6})(?:n[1-9][0-9]?)?'
 const SHAPE = new RegExp(
-  '^(?<version>[123])\\.(?<key>[\\w-]{1,16})\\.(?<experiment>[\\w-]{1,64})\\.(?<arm>[tc])' +
+  `^(?<version>[1-${LATEST}])\\.` + '(?<key>[\\w-]{1,16})\\.(?<experiment>[\\w-]{1,64})\\.(?<arm>[tc])' +
     '\\.(?<expiry>0|[1-9][0-9]{0,11})\\.(?<faults>[\\w~-]*)\\.(?<mac>[\\w-]{22})$',
 )
 const LIST = new RegExp(`^(?:${FAULT}(?:~${FAULT})*)?$`)
@@ -49,7 +49,7 @@ export class ContextError extends Error {
  */
 export function decode(keys, value, now, grace = 0) {
   const read = parsed(value)
-  if (!read) throw new ContextError('malformed', 'not a failure context of version 1 to 3')
+  if (!read) throw new ContextError('malformed', `not a failure context of version 1 to ${LATEST}`)
   const { key, experiment, arm, expiry, mac } = read.groups
   if (!keys.verify(value.slice(0, -mac.length - 1), key, mac)) {
     throw new ContextError('forged', `failure context of key ${key} does not verify`)
@@ -79,7 +79,7 @@ export function parsed(value) {
 /** Every fault as [hash, injection]; undefined where one is of no kind. */
 function faultsOf({ version, faults }) {
   if (!faults) return []
-  return version === '1' ? faults.split('~').map(faultOf) : grouped(faults.split('~'), version)
+  return version === '1' ? faults.split('~').map(faultOf) : grouped(faults.split('~'), Number(version))
 }
 
 function faultOf(fault) {

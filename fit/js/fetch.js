@@ -42,7 +42,7 @@ export function hookFetch() {
 /** Whether this call can fail in this way natively. */
 function able({ kind, delayMs }, input, init, Agent) {
   if (kind === 'timeout') return patienceOf(signalOf(input, init)) <= delayMs
-  return kind === 'delay' || Boolean(Agent && possible(kind, methodOf(input, init).toUpperCase()))
+  return kind === 'delay' || Boolean(Agent && possible(kind, methodOf(input, init).toUpperCase(), urlOf(input).hostname))
 }
 
 function signalOf(input, init) {
@@ -53,8 +53,12 @@ function methodOf(input, init) {
   return init?.method ?? (input instanceof Request ? input.method : 'GET')
 }
 
+function urlOf(input) {
+  return new URL(input instanceof Request ? input.url : String(input))
+}
+
 function pointOf(name, input, init) {
-  const url = new URL(input instanceof Request ? input.url : String(input))
+  const url = urlOf(input)
   const port = url.port ? Number(url.port) : null
   return httpPoint(name, methodOf(input, init), url.hostname, port, url.pathname)
 }

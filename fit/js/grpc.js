@@ -8,8 +8,9 @@
 
 import { AsyncResource } from 'node:async_hooks'
 
-import { refused } from './connection.js'
+import { unconnected } from './connection.js'
 import { readRequest } from './express.js'
+import { recordOf } from './kinds.js'
 import { aimed, fire } from './passage.js'
 import { rpcPoint } from './points.js'
 import { served } from './request.js'
@@ -28,7 +29,7 @@ export function hookGrpc({ Channel, Server, status }) {
   if (original[HOOKED]) return
   Channel.prototype.createCall = function createCall(method, ...rest) {
     const call = original.call(this, method, ...rest)
-    if (served()) strikeAtStart(call, this.getTarget().replace(SCHEME, ''), method, status)
+    if (served()) strikeAtStart(call, this.getTarget(), method, status)
     return call
   }
   Channel.prototype.createCall[HOOKED] = true
@@ -69,25 +70,26 @@ function reading(handler) {
 }
 
 /** Look at a call when it begins: only then it is known whether it waits for a server to come up. */
-function strikeAtStart(call, peer, method, status) {
+function strikeAtStart(call, target, method, status) {
+  const peer = target.replace(SCHEME, '')
   const aim = aimed((name) => rpcPoint(name, method, peer))
   if (!aim || typeof call.getConfig !== 'function') return
   call.getConfig = AsyncResource.bind(() => {
     delete call.getConfig
-    const firing = able(aim.injection, call) ? fire(aim) : undefined
-    if (firing) carryOut(firing, call, peer, status)
+    const firing = able(aim.injection, call, peer) ? fire(aim) : undefined
+    if (firing) carryOut(firing, call, target, status)
     else call.getConfig()
   })
 }
 
 /** Whether this call can fail in this way natively. */
-function able({ kind, delayMs }, call) {
-  if (kind === 'refused') return !call.metadata.getOptions().waitForReady
+function able({ kind, delayMs }, call, peer) {
+  if (recordOf(kind).connecting && !recordOf(kind).named) return !call.metadata.getOptions().waitForReady
   if (kind === 'timeout') return Number(call.deadline) - Date.now() <= delayMs
   return kind === 'error' || kind === 'delay' || kind.startsWith('grpc:')
 }
 
-function carryOut({ injection: { kind, delayMs }, proof }, call, peer, status) {
+function carryOut({ injection: { kind, delayMs }, proof }, call, target, status) {
   const end = (code, details) => {
     proof.end({ type: status[code] })
     call.cancelWithStatus(code, details)
@@ -101,8 +103,8 @@ function carryOut({ injection: { kind, delayMs }, proof }, call, peer, status) {
       clearTimeout(timer)
       proof.end({ type: status[code] })
     })
-  } else if (kind === 'refused') {
-    refused(addressOf(peer), proof, (error) => end(status.UNAVAILABLE, notEstablished(error)))
+  } else if (recordOf(kind).connecting) {
+    unconnected(kind, addressOf(target.replace(SCHEME, '')), proof, (error) => end(status.UNAVAILABLE, notEstablished(error)))
   } else {
     const code = kind === 'error' ? status.UNAVAILABLE : status[kind.slice('grpc:'.length)]
     proof.left.then(() => end(code, TEXT))

@@ -10,7 +10,8 @@ import { AsyncResource } from 'node:async_hooks'
 import http from 'node:http'
 import https from 'node:https'
 
-import { act, possible, refused, slowed, standIn } from './connection.js'
+import { act, possible, slowed, standIn, unconnected } from './connection.js'
+import { recordOf } from './kinds.js'
 import { aimed, fire } from './passage.js'
 import { httpPoint } from './points.js'
 import { served, within } from './request.js'
@@ -54,7 +55,7 @@ function stayInContext(request) {
 /** Whether a request was given a connection of ours; `goOn` is what the agent would do. Never throws. */
 function struck(agent, request, options, goOn) {
   const aim = aimed((name) => pointOf(name, request, options))
-  if (!aim || options.socketPath || !possible(aim.injection.kind, request.method)) return false
+  if (!aim || options.socketPath || !possible(aim.injection.kind, request.method, hostOf(options))) return false
   const connect = (connection) => joinAgents(connection, request, goOn)
   const secure = isSecure(options, agent)
   if (aim.injection.kind === 'timeout') {
@@ -74,8 +75,8 @@ function struck(agent, request, options, goOn) {
   const connection = standIn(act(firing, request.method, connect), secure)
   connection.once('close', () => firing.proof.end({ type: 'aborted' }))
   hand(request, options, connection)
-  if (firing.injection.kind === 'refused') {
-    refuse(connection, options, firing.proof) // when the caller listens, which it does by then
+  if (recordOf(firing.injection.kind).connecting) {
+    refuse(connection, options, firing) // when the caller listens, which it does by then
   } else {
     connection.comeUp()
   }
@@ -100,7 +101,11 @@ function joinAgents(connection, request, goOn) {
 }
 
 function pointOf(name, request, { host, port }) {
-  return httpPoint(name, request.method, host ?? 'localhost', port ? Number(port) : null, request.path)
+  return httpPoint(name, request.method, hostOf({ host }), port ? Number(port) : null, request.path)
+}
+
+function hostOf({ host }) {
+  return host ?? 'localhost'
 }
 
 function isSecure(options, agent) {
@@ -114,9 +119,9 @@ function hand(request, { timeout }, connection) {
   if (request.timeout ?? timeout) connection.setTimeout(request.timeout ?? timeout)
 }
 
-function refuse(connection, options, proof) {
+function refuse(connection, options, { injection: { kind }, proof }) {
   const { host = 'localhost', lookup, family, autoSelectFamily } = options
-  refused({ host, port: Number(options.port), lookup, family, autoSelectFamily }, proof, (error) => {
+  unconnected(kind, { host, port: Number(options.port), lookup, family, autoSelectFamily }, proof, (error) => {
     proof.end({ type: error.code })
     connection.connecting = false
     connection.destroy(error)

@@ -7,6 +7,7 @@
  */
 
 import { found } from './found.js'
+import { connecting } from './kinds.js'
 import { aimed, fire } from './passage.js'
 import { commandPoint } from './points.js'
 import { SAYS } from './redis.js'
@@ -71,7 +72,8 @@ function hold(milliseconds, command, proof, send) {
 
 /** What this client says; undefined where nothing would be seen. */
 function failureOf(library, options, kind, command) {
-  if (kind === 'error' || kind === 'refused') return gone(options)
+  const { host = 'localhost', path } = options
+  if (kind === 'error' || connecting(kind, path ? '' : host)) return gone(options)
   if (kind === 'redis:lost' || kind === 'reset') return cut(options)
   if (!Object.hasOwn(SAYS, kind) || options.reconnectOnError) return undefined
   const { name, args } = command

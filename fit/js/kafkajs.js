@@ -5,7 +5,7 @@
  * a call. Where none of them succeeds, the caller sees what kafkajs makes of that.
  */
 
-import { refused } from './connection.js'
+import { unconnected } from './connection.js'
 import { found } from './found.js'
 import { mayReach, passing } from './hosts.js'
 import { aimed, fire } from './passage.js'
@@ -62,7 +62,7 @@ function patienceOf({ connectionPool: { pool } }) {
 }
 
 async function unreachable({ KafkaJSConnectionError }, { connectionPool: { host, port } }, proof) {
-  const { message, code } = await new Promise((resolve) => refused({ host, port }, proof, resolve))
+  const { message, code } = await new Promise((resolve) => unconnected('refused', { host, port }, proof, resolve))
   proof.end({ type: code })
   throw new KafkaJSConnectionError(`Connection error: ${message}`, { broker: `${host}:${port}`, code })
 }

@@ -10,7 +10,8 @@
 
 import { AsyncResource } from 'node:async_hooks'
 
-import { refused, reset } from './connection.js'
+import { reset, unconnected } from './connection.js'
+import { connecting } from './kinds.js'
 import { aimed, fire } from './passage.js'
 import { connectPoint, databasePoint, templateWords, verbOf } from './points.js'
 import { served, within } from './request.js'
@@ -175,7 +176,7 @@ function strikeConnection(client) {
   stream.connect = (port, host) => {
     delete stream.connect
     if (kind !== 'delay' && kind !== 'timeout') {
-      refused({ host, port: Number(port) }, proof, (error) => {
+      unconnected(kind === 'error' ? 'refused' : kind, { host, port: Number(port) }, proof, (error) => {
         proof.end({ type: error.code })
         stream.destroy(error)
       })
@@ -195,5 +196,5 @@ function strikeConnection(client) {
 
 function ableToConnect({ kind, delayMs }, client, local) {
   if (kind === 'timeout') return isImpatient(client._connectionTimeoutMillis, delayMs)
-  return kind === 'delay' || (!local && (kind === 'refused' || kind === 'error'))
+  return kind === 'delay' || (!local && (kind === 'error' || connecting(kind, client.host)))
 }

@@ -8,6 +8,7 @@
 import { AsyncResource } from 'node:async_hooks'
 
 import { reset } from './connection.js'
+import { connecting } from './kinds.js'
 import { aimed, fire } from './passage.js'
 import { commandPoint } from './points.js'
 import { served, within } from './request.js'
@@ -67,9 +68,11 @@ function struck(library, options, words, send) {
 }
 
 /** What this client says; undefined where it says nothing. */
-function failureOf(library, { disableOfflineQueue }, kind) {
+function failureOf(library, { disableOfflineQueue, socket }, kind) {
   const { ClientOfflineError, SocketClosedUnexpectedlyError } = library
-  if (disableOfflineQueue && (kind === 'error' || kind === 'refused')) return new ClientOfflineError()
+  const { host = 'localhost', path } = socket ?? {}
+  const gone = kind === 'error' || connecting(kind, path ? '' : host)
+  if (disableOfflineQueue && gone) return new ClientOfflineError()
   if (kind === 'error' || kind === 'redis:lost') return new SocketClosedUnexpectedlyError()
   if (kind === 'reset') return reset()
   return Object.hasOwn(SAYS, kind) ? new library.SimpleError(SAYS[kind]) : undefined

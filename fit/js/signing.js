@@ -4,7 +4,7 @@
  */
 
 import { ContextError, parsed } from './context.js'
-import { familyOf, isLate, saidOf } from './kinds.js'
+import { familyOf, isLate, recordOf, saidOf } from './kinds.js'
 import { drawn } from './lengths.js'
 import { byCodePoints, pointHash } from './points.js'
 
@@ -36,8 +36,8 @@ function written(faults, delayMs, lot) {
     const how = wayOf(fault, length)
     groups.set(how, (groups.get(how) ?? '') + pointHash(fault.point))
   }
-  const version = each.some(([{ kind }]) => familyOf(kind) === 'slow') ? '3' : '2'
-  return [version, [...groups].map((group) => group.join('~')).join('~')]
+  const version = Math.max(2, ...each.map(([{ kind }]) => recordOf(kind).version))
+  return [String(version), [...groups].map((group) => group.join('~')).join('~')]
 }
 
 function inOne({ kind, point, first }, length) {

@@ -58,7 +58,7 @@ function own(dispatcher, description) {
 function struck(Agent, dispatcher, call, handler) {
   const origin = call.origin ?? own(dispatcher, 'url')?.origin
   const aim = aimed((name) => pointOf(name, origin, call))
-  if (!aim || call.upgrade || !possible(aim.injection.kind, call.method)) return undefined
+  if (!aim || call.upgrade || !possible(aim.injection.kind, call.method, new URL(origin).hostname)) return undefined
   const options = own(dispatcher, 'options')
   const headersTimeout = options?.headersTimeout ?? own(dispatcher, 'headers timeout')
   const patience = Math.min(call.headersTimeout || headersTimeout || Infinity, patienceOf(call.signal))

@@ -29,12 +29,14 @@ RECORDS: Final[dict[str, dict[str, Any]]] = json.loads(
 
 ``meaning``: for people. ``words``: verbs; ``happens`` to a call, with an argument
 ``happens_with``; what ``one`` callee does, and ``many``; ``short``; what a call was ``made`` to do.
-``version``: of the first failure context that can say it. ``argument``: what comes after a colon.
+``version``: of the first failure context that can say it. ``argument``: what comes after a colon
+(``abnf``: as grammars have it).
 ``points``: the protocols that have it natively (:mod:`ldfi.fit.protocol.native`); ``body``: only
 where an answer has one; ``named``: only where a host has a name.
 ``late``: it takes its time; ``outlasted``: and the call goes well in the end. ``unasked``: the
 call never came to its callee. ``passes``: it often passes in a moment. ``nobody``: nobody answered.
-``status``: of the answer of HTTP that it is. ``natural``: classes of exceptions that are read as
+``status``: of the answer of HTTP that it is. ``answer``: its ``body``, a character a byte, of which
+as many bytes as are ``missing`` never come. ``natural``: classes of exceptions that are read as
 this kind where nobody injected anything. ``connecting``: a connection cannot be made, and what
 each language and library makes of that. ``clients``: what callers get, by client.
 """

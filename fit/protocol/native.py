@@ -83,6 +83,10 @@ def native(kind: FaultKind, point: str) -> bool:
     return family(kind) in families(parsed)
 
 
+GONE: Final[tuple[FaultKind, FaultKind]] = ("refused", "status:503")
+"""What a dead dependency looks like over HTTP: by itself, and behind a proxy."""
+
+
 @lru_cache(maxsize=65536)
 def gone(point: str, *, proxied: bool = False) -> FaultKind:
     """Return what a dead dependency looks like at the point of this name: what ``error`` asks for.
@@ -93,7 +97,7 @@ def gone(point: str, *, proxied: bool = False) -> FaultKind:
     """
     if Point.parse(point).kind != "http":
         return "error"
-    return "status:503" if proxied else "refused"
+    return GONE[proxied]
 
 
 def check_native(kind: FaultKind, point: str) -> None:

@@ -181,7 +181,7 @@ def test_a_point_has_a_page_and_a_part_of_one(here: Site) -> None:
     page, part = viewer.get(path), viewer.get(path, headers={"hx-request": "true"})
 
     assert "Its failure alone hurts. 100 % of the good requests call it" in text_of(page)
-    assert "hurt when it fails" in text_of(part)
+    assert "hurt when it is refused" in text_of(part)
     assert "<html" in page.text
     assert "<html" not in part.text
     assert viewer.get("/point?request_class=none&point=none").status_code == 404

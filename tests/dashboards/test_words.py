@@ -123,7 +123,7 @@ def test_hypotheses_of_a_size(size: int, said: str) -> None:
     ("variable", "said"),
     [
         ("error@p", "p fails"),
-        ("delay@p", "p is too slow"),
+        ("delay@p", "p hangs"),
         ("down@db", "db is down"),
         ("refused@p", "p is refused"),
         ("status:404@p", "p answers 404"),

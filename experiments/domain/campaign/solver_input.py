@@ -27,6 +27,7 @@ from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.fit.protocol.context import room
 from ldfi.fit.protocol.faults import DOWN
 from ldfi.fit.protocol.kinds import FaultKind
+from ldfi.fit.protocol.native import GONE
 from ldfi.solver import Explorer
 
 SPELT_OUT = 4
@@ -64,7 +65,7 @@ def explorer_of(settings: Settings, shown: Collection[FaultKind] = ()) -> Explor
 def _written(kinds: Iterable[FaultKind]) -> set[FaultKind]:
     """Return every kind that contexts may hold where these are asked for."""
     asked = set(kinds)
-    return asked | {"refused", "status:503"} if "error" in asked else asked
+    return asked | {*GONE} if "error" in asked else asked
 
 
 def _place(fault: object) -> str | None:

@@ -68,7 +68,7 @@ func (f fault) word() string {
 }
 
 func (f fault) late() bool {
-	return f.word() == string(fit.Delay) || f.word() == string(fit.Slow) || f.kind == fit.Timeout
+	return f.kind.Late()
 }
 
 // strength ranks a fault among those of one point: a delay may be outlasted, one that says a length is shorter, a

@@ -58,11 +58,11 @@ func (s stamp) notation() (version, listed string) {
 	for i, way := range ways {
 		ways[i] = way + "~" + hashes[way]
 	}
-	version = "2"
-	if slices.ContainsFunc(faults, func(f fault) bool { return f.word() == string(fit.Slow) }) {
-		version = "3"
+	least := 2
+	for _, each := range faults {
+		least = max(least, each.kind.Version())
 	}
-	return version, strings.Join(ways, "~")
+	return strconv.Itoa(least), strings.Join(ways, "~")
 }
 
 // isNew tells whether version 1 cannot say a fault.

@@ -19,7 +19,9 @@ package fitgrpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -95,27 +97,29 @@ func pass(ctx context.Context, injector *fit.Injector, method, target string, op
 	called := authority(target)
 	fault := injector.Pass(ctx, fit.Call{
 		Point: func(service string) string { return fit.RPCPoint(service, method, called) },
-		Can:   func(injection fit.Injection) bool { return can(ctx, injection, options) },
+		Can:   func(injection fit.Injection) bool { return can(ctx, injection, target, options) },
 	})
 	if fault == nil {
 		return nil
 	}
-	err := carryOut(ctx, fault, called)
+	err := carryOut(ctx, fault, target)
 	fault.End(err, attribute.Int("rpc.grpc.status_code", int(status.Code(err))))
 	return err
 }
 
-func can(ctx context.Context, injection fit.Injection, options []grpc.CallOption) bool {
+func can(ctx context.Context, injection fit.Injection, target string, options []grpc.CallOption) bool {
 	switch word, _ := injection.Kind.Family(); word {
 	case "grpc":
 		return true
-	case string(fit.Refused):
-		return !waitsForReady(options) // such a call waits where nothing listens
 	case string(fit.Timeout):
 		patience, ends := fit.Patience(ctx)
 		return ends && patience <= injection.Longest
 	}
-	return false
+	host, _ := hostOf(target)
+	if strings.HasPrefix(target, "unix:") || strings.HasPrefix(target, "unix-abstract:") {
+		host = "" // a socket of this machine's
+	}
+	return injection.Kind.Connecting(host) && !waitsForReady(options) // such a call waits where nothing listens
 }
 
 func waitsForReady(options []grpc.CallOption) bool {
@@ -128,17 +132,10 @@ func waitsForReady(options []grpc.CallOption) bool {
 	return waits
 }
 
-func carryOut(ctx context.Context, fault *fit.Fault, called string) error {
+func carryOut(ctx context.Context, fault *fit.Fault, target string) error {
 	switch fault.Kind {
 	case fit.Error:
 		return status.Error(codes.Unavailable, "fault injected")
-	case fit.Refused:
-		host, port := called, ""
-		if at := strings.LastIndexByte(called, ':'); at >= 0 {
-			host, port = strings.Trim(called[:at], "[]"), called[at+1:]
-		}
-		return status.Error(codes.Unavailable, fmt.Sprintf(
-			"connection error: desc = %q", "transport: Error while dialing: "+fit.RefusedError(host, port).Error()))
 	case fit.Timeout:
 		<-ctx.Done()
 		return status.FromContextError(ctx.Err()).Err()
@@ -148,8 +145,32 @@ func carryOut(ctx context.Context, fault *fit.Fault, called string) error {
 		}
 		return nil
 	}
+	if host, port := hostOf(target); fault.Kind.Connecting(host) {
+		return unconnected(fault.Kind, target, host, port)
+	}
 	_, name := fault.Kind.Family()
 	return status.Error(codeOf(name), "fault injected")
+}
+
+// unconnected makes the status of a call for which no connection can be made. A name is looked up by the channel
+// itself, which finds no address for it, unless its target goes past that.
+func unconnected(kind fit.Kind, target, host, port string) error {
+	failure := fit.Unconnected(kind, host, port)
+	var unknown *net.DNSError
+	if errors.As(failure, &unknown) && !strings.HasPrefix(target, "passthrough:") {
+		return status.Error(codes.Unavailable, "name resolver error: produced zero addresses")
+	}
+	return status.Error(codes.Unavailable, fmt.Sprintf(
+		"connection error: desc = %q", "transport: Error while dialing: "+failure.Error()))
+}
+
+func hostOf(target string) (host, port string) {
+	called := authority(target)
+	at := strings.LastIndexByte(called, ':')
+	if at < 0 || strings.HasSuffix(called, "]") {
+		return strings.Trim(called, "[]"), ""
+	}
+	return strings.Trim(called[:at], "[]"), called[at+1:]
 }
 
 // codeOf reads a code by the name that the specification of gRPC gives it.

@@ -111,11 +111,46 @@ func TestWhatCallersSeeIsWhatReallyHappens(t *testing.T) {
 	}
 }
 
+// nowhere resolves every name to no address at all, as gRPC's own resolver does one that DNS does not know.
+func nowhere(scheme string) grpc.DialOption {
+	found := manual.NewBuilderWithScheme(scheme)
+	found.InitialState(resolver.State{})
+	return grpc.WithResolvers(found)
+}
+
+func TestANameThatDoesNotResolve(t *testing.T) {
+	service, target := fittest.New(t, "api"), serve(t)
+	named := strings.Replace(target, "127.0.0.1", "localhost", 1)
+	_, really := dial(t, "dns:///nobody.invalid:81", nowhere("dns")).Check(
+		context.Background(), &grpc_health_v1.HealthCheckRequest{})
+	for _, to := range []string{named, target, "passthrough:///" + named} {
+		point := "api>rpc:Check:" + strings.TrimPrefix(to, "passthrough:///") + "/grpc.health.v1.Health"
+		client := dial(t, to, grpc.WithChainUnaryInterceptor(fitgrpc.Unary(service.Injector)))
+		value := fittest.Sign('t', fittest.Fault{How: "unresolved", Point: point})
+		_, err := client.Check(fittest.Carrying(context.Background(), value), &grpc_health_v1.HealthCheckRequest{})
+		marks := service.Marks()
+		switch to {
+		case target: // an address
+			if err != nil || len(marks) != 0 {
+				t.Errorf("%s: %v, %v", to, err, marks)
+			}
+		case named:
+			if said(err) != said(really) || len(marks) != 1 {
+				t.Errorf("%s: %v, %v\nreally %v", to, err, marks, really)
+			}
+		default:
+			if !strings.Contains(said(err), "dialing: dial tcp: lookup localhost: no such host") {
+				t.Errorf("%s: %v", to, err)
+			}
+		}
+	}
+}
+
 func TestWhatACallCannotHaveIsNotClaimed(t *testing.T) {
 	service, target := fittest.New(t, "api"), serve(t)
 	point := "api>rpc:Check:" + target + "/grpc.health.v1.Health"
 	client := dial(t, target, grpc.WithChainUnaryInterceptor(fitgrpc.Unary(service.Injector)))
-	for _, how := range []string{"status-503", "reset", "empty", "timeout-100", "sql-lost", "refused"} {
+	for _, how := range []string{"status-503", "reset", "empty", "timeout-100", "sql-lost", "refused", "unresolved"} {
 		value := fittest.Sign('t', fittest.Fault{How: how, Point: point})
 		_, err := client.Check(fittest.Carrying(context.Background(), value),
 			&grpc_health_v1.HealthCheckRequest{}, grpc.WaitForReady(true))

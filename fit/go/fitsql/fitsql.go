@@ -32,12 +32,18 @@ func (d Database) peer() string {
 	return d.Name
 }
 
-func (d Database) refused() error {
+func (d Database) unconnected(kind fit.Kind) error {
 	host, port, err := net.SplitHostPort(d.Address)
 	if err != nil {
 		host, port = d.peer(), "0"
 	}
-	return fit.RefusedError(host, port)
+	return fit.Unconnected(kind, host, port)
+}
+
+// connecting tells whether a kind is a connection that cannot be made; of a name only where it is known.
+func (d Database) connecting(kind fit.Kind) bool {
+	host, _, _ := net.SplitHostPort(d.Address)
+	return kind.Connecting(host)
 }
 
 // Connector wraps a driver's connector. A nil injector gives back what it was given.
@@ -74,17 +80,24 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 func (c *connector) passConnection(ctx context.Context) error {
 	fault := c.injector.Pass(ctx, fit.Call{
 		Point: func(service string) string { return fit.ConnectPoint(service, c.database.peer()) },
-		Can:   func(injection fit.Injection) bool { return injection.Kind == fit.Refused },
+		Can:   func(injection fit.Injection) bool { return c.database.connecting(injection.Kind) },
 	})
 	if fault == nil {
 		return nil
 	}
-	err := c.database.refused()
-	if fault.Kind == fit.Delay {
-		err = fault.Wait(ctx)
-	}
+	err := c.failure(ctx, fault)
 	fault.End(err)
 	return err
+}
+
+func (c *connector) failure(ctx context.Context, fault *fit.Fault) error {
+	switch fault.Kind {
+	case fit.Delay:
+		return fault.Wait(ctx)
+	case fit.Error:
+		return c.database.unconnected(fit.Refused)
+	}
+	return c.database.unconnected(fault.Kind)
 }
 
 // states are what PostgreSQL says, by kind: SQLSTATE and message.
@@ -136,7 +149,7 @@ func (c *conn) carryOut(ctx context.Context, fault *fit.Fault, statement string)
 	case fit.Delay:
 		return fault.Wait(ctx)
 	case fit.Error:
-		return c.of.database.refused()
+		return c.of.database.unconnected(fit.Refused)
 	}
 	err := c.execute(ctx, raising(fault.Kind, statement))
 	if fault.Kind == "sql:lost" {

@@ -115,6 +115,23 @@ test('a name with two addresses is refused at both, as Node tells it', async () 
   assert.equal(really[1], 'ECONNREFUSED')
 })
 
+test('a name does not resolve, as Node tells it, and an address needs no name', async () => {
+  const nobody = 'a'.repeat(64) // longer than a label may be: no resolver asks anybody
+  const told = (error) => JSON.stringify({ ...error, cause: error.cause && { ...error.cause }, said: String(error.cause ?? error) })
+  const callers = {
+    get: (host) => ended(get(`http://${host}:${port}/titles/17`)),
+    fetch: async (host) => [(await fetch(`http://${host}:${port}/titles/17`)).status, 4],
+  }
+  for (const [name, call] of Object.entries(callers)) {
+    const really = await call(nobody).catch(told)
+    const injected = await under(kinds('unresolved', point.replace('127.0.0.1', 'localhost')), () => call('localhost').catch(told))
+    assert.equal(injected.replaceAll('localhost', 'HOST'), really.replaceAll(nobody, 'HOST'), name)
+    assert.match(injected, /getaddrinfo ENOTFOUND/)
+    assert.deepEqual(heard, ['fired'])
+    assert.deepEqual([await under(kinds('unresolved'), () => call('127.0.0.1')), heard], [[200, 4], []], name)
+  }
+})
+
 test('https is the same, and the port that it does not name is its own', async () => {
   const call = () => ended(https.get('https://somewhere.invalid/titles/17'))
   const value = (how) => kinds(how, 'http:GET:somewhere.invalid/titles/*')

@@ -28,6 +28,11 @@ function read({ keys, value, now }) {
   }
 }
 
+test('kinds are those of all languages', () => {
+  const own = readFileSync(new URL('../kinds.json', import.meta.url), 'utf8')
+  assert.equal(own, readFileSync(new URL('../../protocol/kinds.json', import.meta.url), 'utf8'), 'run docs/generate.py')
+})
+
 test('contexts', () => {
   assert.ok(contexts.cases.length > 100)
   for (const vector of contexts.cases) {

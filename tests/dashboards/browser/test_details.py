@@ -91,7 +91,7 @@ def test_a_point_of_the_picture_tells_its_history(browser: Browser, site: Site) 
 
         history = page.locator(".point")
         expect(history).to_contain_text("Its failure alone hurts.")
-        expect(history).to_contain_text("hurt when it fails")
+        expect(history).to_contain_text("hurt when it is refused")
         visitor.check()
 
 

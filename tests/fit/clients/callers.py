@@ -7,7 +7,8 @@ import re
 import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from functools import partial
 from http.client import HTTPConnection
 from typing import Any, Final, NamedTuple
@@ -26,8 +27,22 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from ldfi.fit.clients import httpx_transports
+from ldfi.fit.protocol.points import address
 
 PATIENCE: Final = 0.3
+NOBODY: Final = "nobody.onion"
+"""A name that no resolver looks up (RFC 7686): that of gRPC says at once that there is none."""
+HOST: Final = ContextVar("host", default="127.0.0.1")
+
+
+@contextmanager
+def calling(host: str) -> Iterator[None]:
+    """Have every caller call this host."""
+    token = HOST.set(host)
+    try:
+        yield
+    finally:
+        HOST.reset(token)
 
 
 class Sight(NamedTuple):
@@ -67,25 +82,30 @@ def _name(failure: BaseException) -> str:
 
 
 def _words(failure: Any) -> str:
-    said = failure.details() if isinstance(failure, grpc.RpcError) else str(failure)
+    return hidden(failure.details() if isinstance(failure, grpc.RpcError) else str(failure))
+
+
+def hidden(said: str) -> str:
+    """What is said, without what differs from call to call: names of hosts, ports, addresses."""
     said = re.sub(r"0x[0-9a-f]+|(?<=cancel scope )[0-9a-f]+", "0x", said)
+    said = re.sub(rf"\blocalhost\b|\b{re.escape(NOBODY)}\b", "HOST", said)
     return re.sub(r"\b\d{4,5}\b", "PORT", said)
 
 
 class Caller(NamedTuple):
-    """A client as a service uses it: ``call`` goes to a port of loopback, with a timeout in seconds
-    or None; ``point`` names it."""
+    """A client as a service uses it: ``call`` goes to a port of loopback, or of
+    what :func:`calling` says, with a timeout in seconds or None; ``point`` names it."""
 
     call: Callable[[int, float | None], Any]
     point: Callable[[int], str]
 
 
 def _url(port: int) -> str:
-    return f"http://127.0.0.1:{port}/titles/17"
+    return f"http://{HOST.get()}:{port}/titles/17"
 
 
 def _http(port: int) -> str:
-    return f"api>http:GET:127.0.0.1:{port}/titles/*"
+    return f"api>http:GET:{address(HOST.get(), port)}/titles/*"
 
 
 def _httpx(port: int, patience: float | None, library: Any = httpx) -> Any:
@@ -115,7 +135,7 @@ def _urllib3(port: int, patience: float | None) -> Any:
 
 
 def _http_client(port: int, patience: float | None) -> Any:
-    with closing(HTTPConnection("127.0.0.1", port, timeout=patience)) as connection:
+    with closing(HTTPConnection(HOST.get(), port, timeout=patience)) as connection:
         connection.request("GET", "/titles/17")
         answer = connection.getresponse()
         return answer.status, answer.read(), answer.headers.get("content-type")
@@ -138,7 +158,7 @@ async def _aiohttp(port: int, patience: float | None) -> Any:
 
 
 def _grpc(port: int, patience: float | None) -> Any:
-    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+    with grpc.insecure_channel(f"{HOST.get()}:{port}") as channel:
         return channel.unary_unary("/shop.Prices/Get")(b"17", timeout=patience)
 
 
@@ -150,21 +170,21 @@ class _Present(grpc.aio.UnaryUnaryClientInterceptor):  # type: ignore[misc]
 
 
 async def _grpc_aio(port: int, patience: float | None) -> Any:
-    target, present = f"127.0.0.1:{port}", [_Present()]
+    target, present = f"{HOST.get()}:{port}", [_Present()]
     async with grpc.aio.insecure_channel(target, interceptors=present) as channel:
         return await channel.unary_unary("/shop.Prices/Get")(b"17", timeout=patience)
 
 
 def _redis(port: int, patience: float | None) -> Any:
     retry = Retry(NoBackoff(), 0)
-    with redis.Redis("127.0.0.1", port, socket_timeout=patience, retry=retry) as client:
+    with redis.Redis(HOST.get(), port, socket_timeout=patience, retry=retry) as client:
         return client.set("k", "v")
 
 
 async def _redis_async(port: int, patience: float | None) -> Any:
     retry = AsyncRetry(NoBackoff(), 0)
     async with redis.asyncio.Redis(
-        host="127.0.0.1", port=port, socket_timeout=patience, retry=retry
+        host=HOST.get(), port=port, socket_timeout=patience, retry=retry
     ) as client:
         return await client.set("k", "v")
 
@@ -267,7 +287,7 @@ def _rpc(_port: int) -> str:
 
 
 def _command(port: int) -> str:
-    return f"api>db:SET:127.0.0.1:{port}"
+    return f"api>db:SET:{address(HOST.get(), port)}"
 
 
 HTTP: Final = {

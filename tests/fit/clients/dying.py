@@ -8,6 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import NoReturn
+
+import pytest
 
 Behaviour = Callable[[socket.socket], None]
 """What a server does with a connection."""
@@ -54,6 +57,18 @@ def nobody() -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = int(listener.getsockname()[1])
     yield port
+
+
+@contextmanager
+def nowhere() -> Iterator[int]:
+    """A port of a host that the system's resolver does not know, as it says itself."""
+
+    def unknown(*_: object, **__: object) -> NoReturn:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    with pytest.MonkeyPatch.context() as resolver:
+        resolver.setattr(socket, "getaddrinfo", unknown)
+        yield 8081
 
 
 def reset(connection: socket.socket) -> None:

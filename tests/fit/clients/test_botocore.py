@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import cache
@@ -16,9 +15,11 @@ from opentelemetry.instrumentation.botocore import BotocoreInstrumentor
 
 from ldfi.fit.answers import answer_of, wire
 from ldfi.fit.clients import botocore as ours
+from ldfi.fit.protocol.kinds import NAMED
 from ldfi.fit.protocol.native import native
+from tests.fit.clients.callers import HOST, NOBODY, calling, hidden
 from tests.fit.clients.contract import Requests, holds, seen, unharmed
-from tests.fit.clients.dying import Behaviour, dying, hang, nobody, reset, says
+from tests.fit.clients.dying import Behaviour, dying, hang, nobody, nowhere, reset, says
 from tests.fit.clients.seen_of_kinds import BY_THEMSELVES
 
 PATIENCE: Final = 0.3
@@ -50,7 +51,7 @@ def client(service: str, port: int, attempts: int = 1) -> Any:
         service,
         verify=False,
         region_name="eu-west-1",
-        endpoint_url=f"http://127.0.0.1:{port}",
+        endpoint_url=f"http://{HOST.get()}:{port}",
         config=Config(
             connect_timeout=1,
             read_timeout=PATIENCE,
@@ -65,7 +66,7 @@ def ask(port: int, attempts: int = 1) -> Any:
 
 
 def point(port: int) -> str:
-    return f"api>rpc:ListQueryExecutions:127.0.0.1:{port}/Athena"
+    return f"api>rpc:ListQueryExecutions:{HOST.get()}:{port}/Athena"
 
 
 def look(call: Callable[[], Any]) -> tuple[str, str]:
@@ -74,14 +75,15 @@ def look(call: Callable[[], Any]) -> tuple[str, str]:
         return "200", str(call())
     except Exception as failure:  # noqa: BLE001 - whatever the caller sees
         name = f"{type(failure).__module__}.{type(failure).__name__}"
-        hidden = re.sub(r"\b\d{4,5}\b", "PORT", str(failure))
-        return name, re.sub(r"0x[0-9a-f]+", "0x", hidden)
+        return name, hidden(str(failure))
 
 
 def really(kind: str) -> AbstractContextManager[int]:
     """A server to which this really happens."""
     if kind == "refused":
         return nobody()
+    if kind in NAMED:
+        return nowhere()
     behaviours: dict[str, Behaviour] = {"reset": reset, "timeout": hang}
     answer = answer_of(kind)
     return dying(behaviours[kind] if answer is None else says(wire(answer)))
@@ -91,9 +93,9 @@ def really(kind: str) -> AbstractContextManager[int]:
 def test_what_a_caller_sees_is_what_it_sees_when_that_really_happens(
     requests_made: Requests, client: str, kind: str
 ) -> None:
-    with really(kind) as port:
+    with really(kind) as port, calling(NOBODY if kind in NAMED else "127.0.0.1"):
         real = look(lambda: ask(port))
-    with dying(FINE) as port:
+    with dying(FINE) as port, calling("localhost" if kind in NAMED else "127.0.0.1"):
         with requests_made.request(f"{kind}@{point(port)}", delay_ms=1_000):
             injected = look(lambda: ask(port))
 

@@ -20,11 +20,22 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from ldfi.fit.answers import answer_of, wire
-from ldfi.fit.protocol.kinds import KINDS, family, lengths
+from ldfi.fit.protocol.kinds import KINDS, NAMED, family, lengths
 from tests.fit.clients import proofs
-from tests.fit.clients.callers import CALLERS, GRPC, PATIENCE, PIECE, REDIS, STREAMING, Sight, look
+from tests.fit.clients.callers import (
+    CALLERS,
+    GRPC,
+    NOBODY,
+    PATIENCE,
+    PIECE,
+    REDIS,
+    STREAMING,
+    Sight,
+    calling,
+    look,
+)
 from tests.fit.clients.contract import Requests
-from tests.fit.clients.dying import Behaviour, dying, hang, nobody, reset, says
+from tests.fit.clients.dying import Behaviour, dying, hang, nobody, nowhere, reset, says
 from tests.fit.clients.seen_of_kinds import BY_THEMSELVES, SAME, SEEN
 from tests.fit.kinds import LISTED
 
@@ -47,6 +58,11 @@ def expected(client: str) -> dict[str, str]:
 
 
 MATRIX: Final = [(client, kind) for client in CALLERS for kind in expected(client)]
+
+
+def host(kind: str) -> str:
+    """Whom a caller calls to which this is to happen."""
+    return "localhost" if kind in NAMED else "127.0.0.1"
 
 
 def shown(kind: str) -> str:
@@ -93,6 +109,8 @@ def really(client: str, kind: str) -> AbstractContextManager[int]:
     """A server to which this really happens."""
     if kind == "refused":
         return nobody()
+    if kind in NAMED:
+        return nowhere()
     if client in GRPC:
         return dying(hang) if kind == "timeout" else grpc_server(kind.partition(":")[2])
     behaviours: dict[str, Behaviour] = {"reset": reset, "timeout": hang}
@@ -136,9 +154,9 @@ def test_what_a_caller_sees_is_what_it_sees_when_that_really_happens(
 ) -> None:
     caller = CALLERS[client]
     patience = PATIENCE if kind == "timeout" else None  # or a slow machine is what times out
-    with really(client, kind) as port:
+    with really(client, kind) as port, calling(NOBODY if kind in NAMED else host(kind)):
         real = look(lambda: caller.call(port, patience))
-    with well(client) as port:
+    with well(client) as port, calling(host(kind)):
         point = caller.point(port)
         with requests_made.request(f"{kind}@{point}", delay_ms=LONGER_MS):
             began = time.monotonic()
@@ -178,10 +196,11 @@ def test_in_control_nothing_happens_and_every_kind_would_have(
     caller = CALLERS[client]
     with well(client) as port:
         usual = look(lambda: caller.call(port, 20.0))
-        point = caller.point(port)
         for kind in expected(client):
-            with requests_made.request(f"{kind}@{point}", arm="control", delay_ms=LONGER_MS):
-                assert look(lambda: caller.call(port, 20.0)) == usual
+            with calling(host(kind)):
+                point = caller.point(port)
+                with requests_made.request(f"{kind}@{point}", arm="control", delay_ms=LONGER_MS):
+                    assert look(lambda: caller.call(port, 20.0)) == usual
             assert claims(requests_made) == {("fit.would_fire", shown(kind), point)}
 
 
@@ -190,13 +209,13 @@ def test_a_kind_that_is_not_native_does_nothing_and_claims_nothing(
     requests_made: Requests, client: str
 ) -> None:
     caller = CALLERS[client]
-    words = {kind.partition(":")[0] for kind in expected(client)}
+    words = {kind.partition(":")[0] for kind in expected(client)} - NAMED  # an address is called
     foreign = [each for each in LISTED if each.partition(":")[0] not in words | set(KINDS)]
     assert len(foreign) > 5
     with well(client) as port:
         usual = look(lambda: caller.call(port, None))
         point = caller.point(port)
-        for kind in (*foreign[:3], *foreign[-3:]):
+        for kind in (*foreign[:3], *foreign[-3:], *NAMED):
             for arm in ("treatment", "control"):
                 with requests_made.request(f"{kind}@{point}", arm=arm):
                     assert look(lambda: caller.call(port, None)) == usual

@@ -16,7 +16,9 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.exc import OperationalError
 
 from ldfi.fit.clients import sqlalchemy as ours
+from tests.fit.clients.callers import NOBODY, look
 from tests.fit.clients.contract import Requests, holds, seen, unharmed
+from tests.fit.clients.dying import nowhere
 
 
 @pytest.fixture(autouse=True)
@@ -86,6 +88,25 @@ def test_connections(requests_made: Requests, engine: Engine) -> None:
 
     assert point.startswith("api>db:connect:")
     holds(requests_made, point, call, refused)
+
+
+def test_a_name_that_does_not_resolve_and_an_address_that_needs_none(
+    requests_made: Requests,
+) -> None:
+    found = {}
+    for host in (NOBODY, "127.0.0.1"):
+        with nowhere() as port:
+            engine = sqlalchemy.create_engine(f"postgresql+psycopg://kim@{host}:{port}/records")
+            found[host] = [look(engine.connect)]
+            with requests_made.request("unresolved@api>db:connect:records"):
+                found[host].append(look(engine.connect))
+        fired = {"unresolved@api>db:connect:records"} if host == NOBODY else set()
+        assert requests_made.lineage().fired == fired
+        engine.dispose()
+    (real, injected), (refused_really, let_through) = found.values()
+    assert injected.words == real.words[: len(injected.words)], (injected, real)
+    assert "Name or service not known" in injected.words[0]
+    assert let_through == refused_really
 
 
 def test_without_a_name_the_kind_of_database_is_the_peer(requests_made: Requests) -> None:

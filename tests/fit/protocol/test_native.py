@@ -36,16 +36,16 @@ def test_every_point_can_fail_and_be_slow(point: str) -> None:
 def test_what_each_protocol_knows() -> None:
     bodies = {"empty", "truncated", "corrupt"}
     statuses = {"status:404", "status:503"}
-    assert offered(HTTP) == {"refused", "reset", "timeout", *bodies, *statuses}
+    assert offered(HTTP) == {"refused", "unresolved", "reset", "timeout", *bodies, *statuses}
     codes = {kind for kind in LISTED if family(kind) == "grpc"}
-    assert offered(RPC) == {"refused", "timeout", *codes}
-    gone = {"refused", "reset", "timeout", "redis:loading", "redis:lost"}
+    assert offered(RPC) == {"refused", "unresolved", "timeout", *codes}
+    gone = {"refused", "unresolved", "reset", "timeout", "redis:loading", "redis:lost"}
     made_by_hand = {"exception:KeyError"}
     assert offered(REDIS) == {*gone, "redis:readonly", *made_by_hand}
     told = {"reset", "timeout", "sql:deadlock", "sql:serialization", "sql:lost"}
     assert offered(SELECT) == {*told, *made_by_hand}
     assert offered(UPDATE) == {*told, "sql:readonly", *made_by_hand}
-    assert offered(CONNECT) == {"refused", *made_by_hand}
+    assert offered(CONNECT) == {"refused", "unresolved", *made_by_hand}
     assert offered(MESSAGE) == {"timeout", *made_by_hand}
     assert offered(CACHE) == offered(FUNCTION) == made_by_hand
 
@@ -59,6 +59,19 @@ def test_an_answer_without_a_body_has_nothing_wrong_with_it() -> None:
     head = HTTP.replace("GET", "HEAD")
     assert not any(native(kind, head) for kind in ("empty", "truncated", "corrupt"))
     assert native("status:404", head)
+
+
+@pytest.mark.parametrize(
+    ("peer", "named"),
+    [
+        *(("ratings", True), ("localhost:8080", True), ("ratings.example", True)),
+        *(("127.0.0.1:8080", False), ("10.0.0.1", False), ("::1:8080", False), ("::1", False)),
+    ],
+)
+def test_a_name_that_does_not_resolve_is_no_address(peer: str, named: bool) -> None:
+    assert native("unresolved", f"api>http:GET:{peer}/titles/*") is named
+    assert native("unresolved", f"api>db:SET:{peer}") is named
+    assert native("unresolved", f"api>rpc:List:{peer}/Athena") is named
 
 
 @given(ANY_KIND)

@@ -36,6 +36,7 @@ def ldfi(*words: str) -> subprocess.CompletedProcess[str]:
         (["error@api>db:SELECT:recordsdb/marks"], 1000, "kind 'db'"),
         (["error@api>cache:get:home"], 1000, "kind 'cache'"),
         (["refused@api>http:GET:a/"], 1000, "kind refused, which is not exported"),
+        (["unresolved@api>http:GET:a/"], 1000, "kind unresolved, which is not exported"),
         (["error@api>http:GET:a/", "status:500@api>http:GET:a/b"], 1000, "kind status:500"),
         (["delay:0.5..2@api>http:GET:a/"], 3000, "draws another length for each request"),
         (["slow:2@api>http:GET:a/"], 3000, "body that comes slowly"),

@@ -25,7 +25,7 @@ const secret = "0123456789abcdef"
 // Key is what FIT_KEYS holds in tests.
 const Key = "k1:" + secret
 
-// Fault is how a point fails, in the words of version 3 ("status-503-n2").
+// Fault is how a point fails, in the words of version 4 ("status-503-n2").
 type Fault struct{ How, Point string }
 
 // Sign makes a context that holds for a minute. The arm is 't' or 'c'.
@@ -38,7 +38,7 @@ func SignFor(experiment string, arm byte, faults ...Fault) string {
 		groups[i] = fault.How + "~" + fit.PointHash(fault.Point)
 	}
 	expires := time.Now().Add(time.Minute).Unix()
-	payload := fmt.Sprintf("3.k1.%s.%c.%d.%s", experiment, arm, expires, strings.Join(groups, "~"))
+	payload := fmt.Sprintf("4.k1.%s.%c.%d.%s", experiment, arm, expires, strings.Join(groups, "~"))
 	digest := hmac.New(sha256.New, []byte(secret))
 	digest.Write([]byte(payload))
 	return payload + "." + base64.RawURLEncoding.EncodeToString(digest.Sum(nil)[:16])

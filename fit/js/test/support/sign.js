@@ -18,9 +18,9 @@ export function contextOf(faults, options) {
   return written('1', listed, options)
 }
 
-/** The same of version 3; `faults` are [how, point]. */
+/** The same of version 4; `faults` are [how, point]. */
 export function contextOfKinds(faults, options) {
-  return written('3', faults.map(([how, point]) => `${how}~${pointHash(point)}`), options)
+  return written('4', faults.map(([how, point]) => `${how}~${pointHash(point)}`), options)
 }
 
 function written(

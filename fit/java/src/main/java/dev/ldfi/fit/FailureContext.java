@@ -52,7 +52,7 @@ public final class FailureContext {
   }
 
   /**
-   * Verifies and reads one, of version 1, 2 or 3. The MAC is checked before anything else is believed.
+   * Verifies and reads one. The MAC is checked before anything else is believed.
    *
    * @throws Refused where it must not be obeyed
    */
@@ -92,7 +92,9 @@ public final class FailureContext {
 
   private static boolean isOfTheGrammar(String[] parts) {
     String version = parts[0];
-    return (version.equals("1") || version.equals("2") || version.equals("3"))
+    return version.length() == 1
+        && version.charAt(0) >= '1'
+        && version.charAt(0) <= '0' + Kind.LATEST
         && Words.isName(parts[1], Keys.MAX_ID)
         && Words.isName(parts[2], MAX_EXPERIMENT)
         && (parts[3].equals("t") || parts[3].equals("c"))

@@ -6,8 +6,11 @@ import java.util.Set;
 
 /** How a call fails, as its caller sees it, in the words of marks and rules: "refused", "status:503". */
 public final class Kind {
+  /** The latest version of failure contexts. */
+  static final int LATEST = 4;
+
   private static final int MAX_EXCEPTION = 40; // characters of an exception's name
-  private static final Set<String> ALONE = words("error refused reset empty truncated corrupt");
+  private static final Set<String> ALONE = words("error refused unresolved reset empty truncated corrupt");
   private static final Set<String> LASTING = words("delay timeout");
   private static final Set<String> GRPC =
       words(
@@ -35,9 +38,14 @@ public final class Kind {
     return ALONE.contains(word);
   }
 
-  /** Whether a length in milliseconds belongs to it. The third version of the notation has one more. */
-  static boolean lasts(String word, char version) {
-    return LASTING.contains(word) || version == '3' && word.equals("slow");
+  /** Whether a length in milliseconds belongs to it. */
+  static boolean lasts(String word) {
+    return LASTING.contains(word) || word.equals("slow");
+  }
+
+  /** The first version of failure contexts, from 2 on, that can say a kind which begins with word. */
+  public static int since(String word) {
+    return word.equals("unresolved") ? LATEST : word.equals("slow") ? 3 : 2;
   }
 
   /** Whether a kind that begins with word can go on with this argument. */

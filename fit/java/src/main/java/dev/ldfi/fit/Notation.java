@@ -81,7 +81,10 @@ final class Notation {
     String kind = parts[0];
     String length = "";
     int read = 1;
-    if (Kind.lasts(kind, version)) {
+    if (Kind.since(kind) > version - '0') {
+      return null;
+    }
+    if (Kind.lasts(kind)) {
       if (parts.length < 2 || parts[1].isEmpty()) {
         return null;
       }

@@ -2,6 +2,7 @@ package dev.ldfi.fit.edge;
 
 import dev.ldfi.fit.FailureContext;
 import dev.ldfi.fit.Keys;
+import dev.ldfi.fit.Kind;
 import dev.ldfi.fit.Points;
 import dev.ldfi.fit.Refused;
 import java.time.Instant;
@@ -61,10 +62,10 @@ final class Stamp {
 
   /** The first version that can say these faults. */
   private String version() {
-    if (faults.stream().anyMatch(fault -> fault.word().equals("slow"))) {
-      return "3";
+    if (faults.stream().noneMatch(PlannedFault::isNew)) {
+      return "1";
     }
-    return faults.stream().anyMatch(PlannedFault::isNew) ? "2" : "1";
+    return Integer.toString(faults.stream().mapToInt(fault -> Kind.since(fault.word())).max().getAsInt());
   }
 
   private String listed() {
