@@ -15,6 +15,7 @@ from ldfi.cli.words import (
     NOTHING,
     STYLES,
     clock,
+    devices_line,
     failures,
     length,
     percent,
@@ -100,9 +101,9 @@ def class_table(
 ) -> Table:
     """Make a row for each request class, with what is tried on it now."""
     table = columns(
-        "request class", "now", "control", "treatment", "open", "found", whole=0, cards=cards
+        "request class", "now", "control", "treatment", "left to try", "found", whole=0, cards=cards
     )
-    for name in ("open", "found"):
+    for name in ("left to try", "found"):
         column = next(each for each in table.columns if each.header == name)
         column.justify = "right"
     for each in classes:
@@ -237,7 +238,4 @@ def _title(campaign: dict[str, Any]) -> str:
 
 
 def _totals(campaign: dict[str, Any]) -> str:
-    return (
-        f"{campaign['experiments']} experiments, {campaign['exposed_members']} members exposed, "
-        f"{campaign['failed_members']} of them hurt"
-    )
+    return f"{campaign['experiments']} experiments, {devices_line(campaign['devices'])}"

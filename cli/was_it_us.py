@@ -91,10 +91,18 @@ def _table(items: list[dict[str, Any]], called: Any) -> RenderableType:
         table.add_row(
             each["id"],
             styled(each["verdict"] or each["state"]),
-            f"{each['hurt']} of {each['treated']}",
+            _hurt(each["devices"]),
             when(each["since"]),
             when(each["until"]) if each["until"] else NOTHING,
             called.name(each["request_class"]),
             short(each["hypothesis"]),
         )
     return table
+
+
+def _hurt(devices: dict[str, int]) -> str:
+    if devices["unknown"]:
+        return f"unknown, of {devices['unknown']} at most"
+    beside = devices["bystanders_hurt"]
+    more = f", and {beside} bystander{'' if beside == 1 else 's'}" if beside else ""
+    return f"{devices['hurt']} of {devices['treated']}{more}"

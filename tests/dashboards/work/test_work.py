@@ -83,7 +83,7 @@ def test_a_campaign_holds_what_it_cost_against_what_it_promised(
         "The same as a list",
         "what is proved of them",
     )
-    hurt = re.search(r"Devices hurt (\d+) of (\d+) that took part", said)
+    hurt = re.search(r"Devices hurt (\d+) of (\d+) treated", said)
     assert hurt is not None and 0 < int(hurt[1]) <= int(hurt[2])
 
 
@@ -107,12 +107,12 @@ def test_experiments_are_told_and_their_exact_names_are_there(operator: Browser)
     said = answers(
         operator,
         "/experiments",
-        "hurt somebody",
+        "harmful",
         "GET /locks: tank does not answer",
         "refused@pump>http:PUT:tank/levels/*",
-        "Hurt, of those that met it",
+        "Hurt, of those reached",
     )
-    count = re.search(r"(\d+) experiments have ended: (\d+) hurt somebody", said)
+    count = re.search(r"(\d+) experiments have ended: (\d+) harmful", said)
     assert count is not None and int(count[1]) >= int(count[2]) > 0
 
 
