@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ldfi.analysis.phrases import said_shortly
 from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.cli.estimate import so_far
 from ldfi.cli.terminal import Card, columns
@@ -19,7 +20,6 @@ from ldfi.cli.words import (
     failures,
     length,
     percent,
-    short,
     styled,
     when,
 )
@@ -166,8 +166,8 @@ def event_line(event: Event, about: dict[str, Any] | None, called: Called = BY_T
     line.append(f"{called.name(about['request_class'])} ", "default")
     line.append(f"finding {news} " if kind == "finding" else f"{news} ", STYLES.get(news, "bold"))
     if kind == "finding":
-        return line.append(short(about["faults"]), "default")
-    line.append(short(about["hypothesis"]), "default")
+        return line.append(said_shortly(about["faults"]), "default")
+    line.append(said_shortly(about["hypothesis"]), "default")
     return line.append(_how(event, news, about), "dim")
 
 
@@ -211,7 +211,7 @@ def _now(item: dict[str, Any]) -> Text:
     running = item["running"]
     if running:
         shown = styled(running["state"])
-        return shown.append(f" {short(running['hypothesis'], 1)}", "default")
+        return shown.append(f" {said_shortly(running['hypothesis'], most=1)}", "default")
     if item["waiting"]:
         return Text(item["waiting"], "yellow")
     if not item["finished"]:

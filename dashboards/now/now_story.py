@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from ldfi.analysis.phrases import said_together
+from ldfi.analysis.phrases import said_shortly
 from ldfi.analysis.repairs.called import Called
 from ldfi.dashboards.experiment_rows import Kind
 from ldfi.dashboards.now import strip
@@ -194,7 +194,7 @@ def now_story(
 
 def told(injected: Injected, callees_of: CalleesOf) -> Told:
     """Say what was tried and what came of it."""
-    said = said_together(injected.hypothesis, callees_of(injected.request_class))
+    said = said_shortly(injected.hypothesis, callees_of(injected.request_class))
     kind = strip.kind_of(injected.verdict, running=injected.running)
     return Told(injected, kind, said, came_of(injected))
 
@@ -258,7 +258,7 @@ def _running(engine: Engine, callees_of: CalleesOf) -> list[Running]:
     return [
         Running(
             each,
-            said_together(sorted(each.hypothesis), callees_of(each.request_class)),
+            said_shortly(sorted(each.hypothesis), callees_of(each.request_class)),
             (each.armed_at or 0.0) + each.settings.window,
         )
         for each in sorted(found, key=lambda each: each.armed_at or 0.0)

@@ -73,7 +73,9 @@ def now_of(view: ExperimentView) -> Now:
     arms = tuple(_arm(name, counts[name]) for name in ("control", "treatment") if name in counts)
     return Now(
         view=view,
-        verdict=outcome_in_a_sentence(verdict or view.state, view.devices.hurt),
+        verdict=outcome_in_a_sentence(
+            verdict or view.state, view.devices.hurt, view.devices.bystanders_hurt
+        ),
         why=REASONS.get(view.reason, view.reason[:1].upper() + view.reason[1:]),
         saw=said_outcome(counts, view.verdict),
         arms=arms,

@@ -73,7 +73,7 @@ class ExperimentSummary:
     @property
     def sentence(self) -> str:
         """Return its outcome in a sentence."""
-        return outcome_in_a_sentence(self.outcome, self.counts.hurt)
+        return outcome_in_a_sentence(self.outcome, self.counts.hurt, self.counts.bystanders_hurt)
 
     @property
     def when(self) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from ldfi.experiments.domain.judging.injected import hurt_in_words
+
 OUTCOMES: Final[Mapping[str, str]] = {
     "harmful": "harmful",
     "tolerated": "survived",
@@ -39,7 +41,9 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "aborted": "It was called off.",
     "decided": "It is over.",
 }
-_ALL_THE_SAME: Final = "No more requests fail with these failures than without; {} all the same."
+_ALL_THE_SAME: Final = (
+    "No more requests fail with these failures than without; {} {} hurt all the same."
+)
 
 
 def outcome_in_words(outcome: str) -> str:
@@ -47,11 +51,12 @@ def outcome_in_words(outcome: str) -> str:
     return OUTCOMES.get(outcome, outcome)
 
 
-def outcome_in_a_sentence(outcome: str, hurt: int) -> str:
-    """Return a sentence for a verdict or a state. ``hurt``: devices; where there are any nobody may
-    read that users do not notice."""
-    if outcome == "tolerated" and hurt:
-        return _ALL_THE_SAME.format("1 was hurt" if hurt == 1 else f"{hurt:,} were hurt")
+def outcome_in_a_sentence(outcome: str, hurt: int, bystanders: int = 0) -> str:
+    """Return a sentence for a verdict or a state. ``hurt``: devices, and ``bystanders``; where
+    there are any nobody may read that users do not notice."""
+    if outcome == "tolerated" and (hurt or bystanders):
+        verb = "was" if hurt + bystanders == 1 else "were"
+        return _ALL_THE_SAME.format(hurt_in_words(hurt, bystanders), verb)
     return _SENTENCES.get(outcome, outcome)
 
 

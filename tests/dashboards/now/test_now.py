@@ -201,7 +201,7 @@ def test_was_it_us_says_what_was_armed_and_who_halted(harbour: Site) -> None:
     said = text_of(viewer.get("/was-it-us"))
     for part in (
         "Perhaps:",
-        "pump's call to tank (PUT /levels/*)",
+        "tank does not answer",
         "devices hurt",
         "harmful",
         "ben · halt the sluice sticks",
@@ -266,9 +266,7 @@ def test_rows_of_the_audit_name_class_and_fault(harbour: Site) -> None:
     viewer = harbour.logged_in("viewer")
     for kind in ("experiment", "finding"):
         said = text_of(viewer.get(f"/audit?kind={kind}"))
-        assert "GET /locks : pump's call to tank (PUT /levels/*)" in said or (
-            "GET /locks: pump's call to tank (PUT /levels/*)" in said
-        )
+        assert re.search(r"GET /locks ?: tank does not answer", said)
 
 
 def test_the_link_is_whole() -> None:

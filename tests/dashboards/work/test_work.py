@@ -174,7 +174,7 @@ def test_proof_says_what_is_shown_assumed_open_and_doubted(operator: Browser) ->
 def test_calendar_maintenance_and_audit_begin_with_an_answer(operator: Browser) -> None:
     assert "No run is planned" in text_of(operator.get("/calendar"))
     assert "sluicedb is under maintenance" in text_of(operator.get("/maintenance"))
-    assert "GET /locks: pump's call to tank" in text_of(operator.get("/audit?kind=experiment"))
+    assert "GET /locks: tank does not answer" in text_of(operator.get("/audit?kind=experiment"))
     assert "No two versions were compared yet" in text_of(operator.get("/replays"))
 
 
