@@ -45,12 +45,6 @@ def said_fault(fault: str, callees: Mapping[str, str] | None = None) -> str:
     return f"{said_point(where, callees)} {happens(kind)}"
 
 
-def said_together(faults: Iterable[str], callees: Mapping[str, str] | None = None) -> str:
-    """Say all of them in one sentence."""
-    said = [said_fault(fault, callees) for fault in faults] or ["nothing"]
-    return listed(said, most=len(said))
-
-
 INTERFERENCE: Final = (
     "Interference: others failed beside it, and none of the devices that met these failures did. "
     "An earlier version took that for harm."
@@ -78,7 +72,7 @@ def said_outcome(counts: Mapping[str, Any], verdict: str | None = None) -> str:
     met = "that met these failures"
     if treated["failures"]:
         met = f"{_of(treated)} {met} did not get what they asked for"
-    elif verdict == "tolerated" and not counts.get("hurt"):
+    elif verdict == "tolerated" and not counts.get("hurt") and not _beside(counts):
         met = f"Of {_devices(treated['devices'])} {met}, all got what they asked for"
     else:
         met = f"Of {_devices(treated['devices'])} {met}, none was seen to fail"
@@ -88,6 +82,12 @@ def said_outcome(counts: Mapping[str, Any], verdict: str | None = None) -> str:
         return f"{met}; of {_devices(control['devices'])} that did not meet them, none failed."
     too = " as well" if treated["failures"] else ""
     return f"{met}; of those that did not meet them, {_of(control)} failed{too}."
+
+
+def _beside(counts: Mapping[str, Any]) -> int:
+    """Count devices that nobody drew, that met these failures all the same, and failed."""
+    hurt: int = (counts.get("others") or {}).get("hurt", 0)
+    return hurt
 
 
 def _of(arm: Mapping[str, Any]) -> str:
@@ -104,25 +104,45 @@ _ONE: Final = spoken("one") | {"down": "is down"}
 _MANY: Final = spoken("many") | {"down": "are down"}
 
 
-def said_shortly(faults: Iterable[str], callees: Mapping[str, str] | None = None) -> str:
-    """Say ``license does not answer``, ``playlist and popular both fail``: by who is called, as
-    far as that tells points of the class apart."""
-    by_verb: dict[tuple[str, str], list[str]] = {}
+NAMED: Final = 3
+"""Faults of a set that are named; of the others it is said how many they are."""
+
+
+def said_shortly(
+    faults: Iterable[str], callees: Mapping[str, str] | None = None, most: int = NAMED
+) -> str:
+    """Name a set of faults: ``license does not answer``, ``playlist and popular both fail``,
+    ``a, b, c and 57 more all fail``; by who is called, as far as that tells points of the class
+    apart. ``most``: that are named."""
     given = list(faults)
-    for fault in given:
+    shown, more = given[:most], len(given) - most
+    by_verb: dict[tuple[str, str], list[str]] = {}
+    for fault in shown:
         kind, _, where = fault.partition("@")
-        word = kind.partition(":")[0]
-        verbs = (_ONE.get(word, happens(kind)), _MANY.get(word, happens(kind)))
-        what = kind.partition(":")[2]
-        known = tuple(each.format(what or "an error") for each in verbs)
         name = where if fault.startswith(DOWN) else said_callee(where, callees or {}, given)
-        by_verb.setdefault((known[0], known[1]), []).append(name)
-    said = []
-    for (one, many), names in by_verb.items():
-        both = {1: "", 2: "both "}.get(len(names), "all ")
-        both = "" if many.startswith("do not") else both
-        said.append(f"{listed(names, most=len(names))} {both}{one if len(names) == 1 else many}")
-    return listed(said, most=len(said)) or "nothing fails"
+        by_verb.setdefault(_verbs(kind), []).append(name)
+    rest = [f"{more:,} more"] if more > 0 else []
+    if len({_verbs(fault.partition("@")[0]) for fault in given}) == 1:
+        by_verb[_verbs(given[0].partition("@")[0])] += rest
+        rest = []
+    said = [_clause(verbs, names) for verbs, names in by_verb.items()]
+    return listed([*said, *rest], most=len(said) + 1) or "nothing fails"
+
+
+def _verbs(kind: str) -> tuple[str, str]:
+    """Return what one that fails in this way does, and what several do."""
+    word, _, what = kind.partition(":")
+    one, many = _ONE.get(word, happens(kind)), _MANY.get(word, happens(kind))
+    return one.format(what or "an error"), many.format(what or "an error")
+
+
+def _clause(verbs: tuple[str, str], names: list[str]) -> str:
+    one, many = verbs
+    if len(names) == 1:
+        return f"{names[0]} {one}"
+    both = "both " if len(names) == 2 else "all "
+    both = "" if many.startswith("do not") else both
+    return f"{listed(names, most=len(names))} {both}{many}"
 
 
 def said_callee(point: str, callees: Mapping[str, str], among: Iterable[str] = ()) -> str:

@@ -217,9 +217,9 @@ def list_campaigns(
 ) -> None:
     """List campaigns, newest first."""
     page = listed(url, token, "/campaigns", limit, everything, state=state)
-    table = columns("campaign", "name", "state", "started", "tried", "exposed", "hurt", whole=0)
+    table = columns("campaign", "name", "state", "started", "tried", "treated", "hurt", whole=0)
     for each in page["items"]:
-        counts = (each[name] for name in ("experiments", "exposed_members", "failed_members"))
+        counts = (each["experiments"], each["devices"]["treated"], each["devices"]["hurt"])
         state_ = styled(each["state"])
         table.add_row(each["id"], each["name"], state_, when(each["created_at"]), *map(str, counts))
     show_page(page, table, "No campaign yet. `ldfi campaign start` begins one.", as_json=as_json)

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ldfi.analysis.phrases import said_shortly
 from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.cli.estimate import so_far
 from ldfi.cli.terminal import Card, columns
@@ -15,10 +16,10 @@ from ldfi.cli.words import (
     NOTHING,
     STYLES,
     clock,
+    devices_line,
     failures,
     length,
     percent,
-    short,
     styled,
     when,
 )
@@ -100,9 +101,9 @@ def class_table(
 ) -> Table:
     """Make a row for each request class, with what is tried on it now."""
     table = columns(
-        "request class", "now", "control", "treatment", "open", "found", whole=0, cards=cards
+        "request class", "now", "control", "treatment", "left to try", "found", whole=0, cards=cards
     )
-    for name in ("open", "found"):
+    for name in ("left to try", "found"):
         column = next(each for each in table.columns if each.header == name)
         column.justify = "right"
     for each in classes:
@@ -165,8 +166,8 @@ def event_line(event: Event, about: dict[str, Any] | None, called: Called = BY_T
     line.append(f"{called.name(about['request_class'])} ", "default")
     line.append(f"finding {news} " if kind == "finding" else f"{news} ", STYLES.get(news, "bold"))
     if kind == "finding":
-        return line.append(short(about["faults"]), "default")
-    line.append(short(about["hypothesis"]), "default")
+        return line.append(said_shortly(about["faults"]), "default")
+    line.append(said_shortly(about["hypothesis"]), "default")
     return line.append(_how(event, news, about), "dim")
 
 
@@ -210,7 +211,7 @@ def _now(item: dict[str, Any]) -> Text:
     running = item["running"]
     if running:
         shown = styled(running["state"])
-        return shown.append(f" {short(running['hypothesis'], 1)}", "default")
+        return shown.append(f" {said_shortly(running['hypothesis'], most=1)}", "default")
     if item["waiting"]:
         return Text(item["waiting"], "yellow")
     if not item["finished"]:
@@ -237,7 +238,4 @@ def _title(campaign: dict[str, Any]) -> str:
 
 
 def _totals(campaign: dict[str, Any]) -> str:
-    return (
-        f"{campaign['experiments']} experiments, {campaign['exposed_members']} members exposed, "
-        f"{campaign['failed_members']} of them hurt"
-    )
+    return f"{campaign['experiments']} experiments, {devices_line(campaign['devices'])}"

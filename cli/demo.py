@@ -277,6 +277,7 @@ def compared(client: Client, world: DemoWorld, ran: Ran, seconds: float) -> dict
         "left": ran.left,
         "exposed_members": campaign["exposed_members"],
         "failed_members": campaign["failed_members"],
+        "devices": campaign["devices"],
         "seconds": round(seconds, 1),
         "comparison": [
             {

@@ -156,5 +156,6 @@ def sentences(result: dict[str, Any]) -> list[Text]:
     if lacking := [each["weakness"] for each in planted if not each["found"]]:
         first.append(f" Not found: {listed(lacking)}.", "default")
     tried_ = f"{result['experiments']} experiments in {result['seconds']:.0f} s."
-    hurt = f"{result['exposed_members']} devices met a failure, {result['failed_members']} of them"
-    return [first, Text(tried_), Text(f"{hurt} were hurt.")]
+    devices = result["devices"]
+    hurt = f"{devices['reached']} devices met a failure, {devices['hurt']} of them were hurt."
+    return [first, Text(tried_), Text(hurt)]

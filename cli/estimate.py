@@ -21,7 +21,7 @@ def so_far(campaign: dict[str, Any], now: float) -> str:
         f"{_counted(campaign['experiments'], 'experiment')} in {length(spent)}",
         f"{done} of {_counted(len(classes), 'class', 'classes')} done",
         _counted(found, "finding"),
-        f"{_counted(left, 'hypothesis', 'hypotheses')} open",
+        f"{_counted(left, 'hypothesis', 'hypotheses')} left to try",
     ]
     return f"{', '.join(parts)}; {_left(left, campaign['experiments'], spent)}"
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
-from rich.text import Text
 
 from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.cli.terminal import Card, columns
 from ldfi.cli.words import (
     NOTHING,
+    devices_line,
     interval,
     length,
     milliseconds,
@@ -71,10 +71,7 @@ def _facts(experiment: dict[str, Any]) -> Card:
     if experiment["approved_by"]:
         facts.add_row("approved by", experiment["approved_by"])
     facts.add_row("risk", f"{experiment['risk']:.0f} members, as told beforehand")
-    facts.add_row(
-        "members",
-        f"{experiment['members_charged']} charged of {experiment['members_reserved']} reserved",
-    )
+    facts.add_row("devices", devices_line(experiment["devices"]))
     return facts
 
 
@@ -124,9 +121,6 @@ def _weighed(counts: dict[str, Any]) -> Card:
             "evidence",
             f"worse 10^{worse:.1f}, not worse 10^{not_worse:.1f}, after {pairs} treated",
         )
-    hurt = Text(str(counts["hurt"]), "bold red" if counts["hurt"] else "")
-    facts.add_row("exposed", f"{counts['exposed']} devices in which a fault fired")
-    facts.add_row("hurt", hurt)
     facts.add_row("passed by", f"{counts['passed_by']} treated devices in which none did")
     return facts
 

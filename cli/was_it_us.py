@@ -9,13 +9,14 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from ldfi.analysis.phrases import said_shortly
 from ldfi.cli import exits
 from ldfi.cli.control import HERE, AsJson, Limit, Token, Url, connected
 from ldfi.cli.durations import seconds
 from ldfi.cli.local_time import shown_zone
 from ldfi.cli.request_names import Exact, called_by_people
 from ldfi.cli.terminal import columns, show
-from ldfi.cli.words import NOTHING, short, styled, when
+from ldfi.cli.words import NOTHING, styled, when
 from ldfi.errors import Invalid
 from ldfi.experiments.domain.campaign.windows import Window, window_of
 
@@ -91,10 +92,18 @@ def _table(items: list[dict[str, Any]], called: Any) -> RenderableType:
         table.add_row(
             each["id"],
             styled(each["verdict"] or each["state"]),
-            f"{each['hurt']} of {each['treated']}",
+            _hurt(each["devices"]),
             when(each["since"]),
             when(each["until"]) if each["until"] else NOTHING,
             called.name(each["request_class"]),
-            short(each["hypothesis"]),
+            said_shortly(each["hypothesis"]),
         )
     return table
+
+
+def _hurt(devices: dict[str, int]) -> str:
+    if devices["unknown"]:
+        return f"unknown, of {devices['unknown']} at most"
+    beside = devices["bystanders_hurt"]
+    more = f", and {beside} bystander{'' if beside == 1 else 's'}" if beside else ""
+    return f"{devices['hurt']} of {devices['treated']}{more}"

@@ -95,7 +95,13 @@ def outcome(experiment: dict[str, Any]) -> str:
     return str(experiment["verdict"] or experiment["state"])
 
 
-def short(faults: Sequence[str], most: int = 3) -> str:
-    """List some of the faults, and how many there are besides."""
-    more = len(faults) - most
-    return " + ".join(faults[:most]) + (f" and {more} more" if more > 0 else "")
+def devices_line(devices: dict[str, int]) -> str:
+    """Count devices: ``14 treated of 40 reserved, 12 reached, 3 hurt``. Bystanders, and those of
+    which nobody can say whether they were treated, are named where there are any."""
+    said = [f"{devices['treated']} treated of {devices['reserved']} reserved"]
+    said += [f"{devices['reached']} reached", f"{devices['hurt']} hurt"]
+    if devices["bystanders_hurt"]:
+        said.append(f"{devices['bystanders_hurt']} bystanders hurt")
+    if devices["unknown"]:
+        said.append(f"of {devices['unknown']} reserved nobody can say whether they were treated")
+    return ", ".join(said)

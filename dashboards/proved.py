@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from ldfi.analysis.phrases import said_together
+from ldfi.analysis.phrases import said_fault, said_shortly
 from ldfi.lineage.unseen import Unseen
 from ldfi.solver import Certificate
 
@@ -129,12 +129,12 @@ def stand_of(certificate: dict[str, Any], callees: dict[str, str] | None = None)
     doubt = certificate.get("doubt") or {}
     return Stand(
         complete=Certificate(certificate).complete,
-        findings=tuple(said_together(faults, callees) for faults in certificate["findings"]),
+        findings=tuple(said_shortly(faults, callees) for faults in certificate["findings"]),
         presumed=tuple(
-            said_together(each["faults"], callees) for each in bounds.get("presumed", ())
+            said_shortly(each["faults"], callees) for each in bounds.get("presumed", ())
         ),
         unreached=tuple(
-            (said_together([fault], callees), install)
+            (said_fault(fault, callees), install)
             for fault, install in bounds.get("no_injector", {}).items()
         ),
         open=tuple(_by_size(certificate["open"], callees or {})),
@@ -170,5 +170,5 @@ def _by_size(hypotheses: Iterable[Sequence[str]], callees: dict[str, str]) -> It
     for hypothesis in hypotheses:
         sizes.setdefault(len(hypothesis), []).append(hypothesis)
     for size, found in sorted(sizes.items()):
-        said = tuple(said_together(each, callees) for each in found[:SPELT_OUT])
+        said = tuple(said_shortly(each, callees) for each in found[:SPELT_OUT])
         yield OpenOfSize(size, len(found), said)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ldfi.analysis.phrases import said_together
+from ldfi.analysis.phrases import said_shortly
 from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.dashboards.links import to_campaign, to_experiment, to_finding
 from ldfi.experiments.domain.campaign.campaign import Campaign
@@ -97,7 +97,7 @@ def _of_campaign(
         return
     for each in campaign.running.values():
         if each.state == "waiting" and each.approved_by is None:
-            said = said_together(sorted(each.hypothesis), callees_of(each.request_class))
+            said = said_shortly(sorted(each.hypothesis), callees_of(each.request_class))
             what = f"{called.name(each.request_class)}: {said}"
             what = f"has to approve or reject, for “{name}”, on {what}"
             yield Act(OPERATOR, what, to_experiment(each.id), each.created_at)

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, cast
+from typing import Final, Literal
 
 from sqlalchemy.orm import Session
 
-from ldfi.analysis.repairs.advice import sentence
 from ldfi.analysis.repairs.called import Called
 from ldfi.dashboards.words import devices
 from ldfi.experiments.domain.campaign.lifecycle import SERIOUS, FindingState
+from ldfi.experiments.queries.experiment_summary import Compared
+from ldfi.experiments.queries.finding_summary import CalleesOf, finding_summaries
 from ldfi.experiments.scheduler.engine import Engine
-from ldfi.experiments.store.findings import proofs
 from ldfi.experiments.store.schema import FindingRow
 
 SHOWN: Final = 3
-
-CalleesOf = Callable[[str], Mapping[str, str]]
-"""What the points of a request class reach."""
-
 
 Which = FindingState | Literal["new", "hurting", "all"]
 
@@ -98,19 +94,15 @@ def hurting(
     session: Session, weak: Sequence[Weakness], callees_of: CalleesOf, called: Called
 ) -> list[Hurting]:
     """Say what hurts, and of how many devices when it was tried. One question to the database."""
-    shown = proofs(session, [each.finding for each in weak])
-    found = []
-    for each in weak:
-        row, proof = each.finding, shown.get(each.finding.id)
-        seen: Mapping[str, Any] = proof.counts if proof is not None else {}
-        state = cast(FindingState, row.state)
-        name, reached = row.request_class, callees_of(row.request_class)
-        said = sentence(name, row.faults, state, seen, reached, called)
-        arm = seen.get("treatment") or {"devices": 0, "failures": 0}
-        of = (
-            f"{arm['failures']:,} of {devices(arm['devices'])} that met it"
-            if arm["devices"]
-            else ""
-        )
-        found.append(Hurting(each, said, of))
-    return found
+    rows = [each.finding for each in weak]
+    found = finding_summaries(session, rows, callees_of, called)
+    return [
+        Hurting(one, each.sentence, _met(each.compared))
+        for one, each in zip(weak, found, strict=True)
+    ]
+
+
+def _met(compared: Compared | None) -> str:
+    if compared is None or not compared.devices:
+        return ""
+    return f"{compared.failures:,} of {devices(compared.devices)} that met it"

@@ -10,6 +10,7 @@ from ldfi.analysis.repairs.advice import Advice
 from ldfi.analysis.repairs.issue import TRACKERS, Issue, Tracker, issue
 from ldfi.dashboards.lineage_graph import LineageGraph, difference
 from ldfi.dashboards.run_tree import SideBySide, callees_of, runs_shown, side_by_side
+from ldfi.dashboards.words import capitalised
 from ldfi.experiments.api.repairs import Explained
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 from ldfi.lineage.run import Run, Runs
@@ -18,16 +19,6 @@ TARGET = "https://staging.example.com"
 
 NAMES: Mapping[Tracker, str] = {"github": "GitHub", "gitlab": "GitLab", "jira": "Jira"}
 
-TITLES = {
-    "killed": "{} loses a process for everybody",
-    "suspected": "{} may hurt users",
-    "fixed": "{} hurt users, and is fixed",
-    "refuted": "{} does not hurt users after all",
-    "superseded": "{} hurts users, but less than that does as well",
-    **dict.fromkeys(("open", "acknowledged", "regressed"), "{} hurts users"),
-}
-BESIDE = "Others failed beside {}"
-"""Of a finding that an earlier version made of interference."""
 MEANINGS = {
     "killed": (
         "One request was enough: a process was about to see the failure, and was not heard of "
@@ -110,9 +101,7 @@ def finding_story(
     )
     return FindingStory(
         finding=finding,
-        title=(BESIDE if interference else TITLES.get(finding.state, "{}")).format(
-            finding.request_class
-        ),
+        title=capitalised(explained.advice.sentence),
         meaning="" if interference else MEANINGS.get(finding.state, ""),
         causes=tuple(said_fault(fault, named) for fault in finding.faults),
         interference=interference,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ldfi.analysis.phrases import said_fault, said_point, said_together
+from ldfi.analysis.phrases import said_fault, said_point, said_shortly
 from ldfi.analysis.words import happens
 from ldfi.dashboards.lineage_graph import LineageGraph, class_graph
 from ldfi.dashboards.proved import Stand, runs_of, stand_of
@@ -82,7 +82,7 @@ def class_story(known: KnownClass, knowledge: Knowledge, certificate: dict[str, 
         roles=Counter({role: [*roles.values()].count(role) for role in ROLES}),
         proved=tuple(
             Proved(
-                said_together(sorted(each.failed), callees),
+                said_shortly(sorted(each.failed), callees),
                 each.requests,
                 each.proves,
                 each.trace_id,
@@ -153,7 +153,7 @@ def point_story(
         callee=callees.get(point, ""),
         around=tuple(sorted({each for path in topology.paths.get(point, ()) for each in path})),
         tried=tuple(_tried(certificate, point, callees)),
-        open=tuple(said_together(each, callees) for each in mine[:SHOWN]),
+        open=tuple(said_shortly(each, callees) for each in mine[:SHOWN]),
     )
 
 

@@ -23,10 +23,11 @@ from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import Filter, Line
 from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running
-from ldfi.experiments.api.views import ClassView, ExperimentView
+from ldfi.experiments.api.views import ClassView
 from ldfi.experiments.domain.campaign.lifecycle import SERIOUS
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.patterns import matching
+from ldfi.experiments.queries.experiment_summary import experiment_summary
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 from ldfi.experiments.telemetry import clock
@@ -91,7 +92,7 @@ async def show(name: str, request: Request, engine: Running, db: Db, _caller: Vi
         weak = [Weakness(row, None) for row in newest]
         weak.sort(key=lambda each: (each.finding.state not in SERIOUS, severity(each.finding, 0)))
         findings = hurting(session, weak, callees(engine), called_of(request))
-        experiments = [ExperimentView.of(row) for row in session.scalars(tried.limit(NEWEST))]
+        experiments = [experiment_summary(row) for row in session.scalars(tried.limit(NEWEST))]
         changes = list(session.scalars(done.order_by(AuditRow.id.desc()).limit(NEWEST)))
     story = class_story(known, evidence.knowledge, evidence.certificate)
     view = ClassView.of(known, clock.now(), engine.scheduler.state.injectors)

@@ -11,19 +11,21 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from ldfi.analysis.phrases import said_together
+from ldfi.analysis.phrases import said_shortly
 from ldfi.analysis.repairs.called import Called
 from ldfi.dashboards.experiment_rows import Kind
 from ldfi.dashboards.now import strip
 from ldfi.dashboards.now.day_kept import DayKept
 from ldfi.dashboards.todo import Act, acts
 from ldfi.dashboards.words import devices
-from ldfi.dashboards.worst import SHOWN, CalleesOf, Hurting, callees, hurting, ranked
+from ldfi.dashboards.worst import SHOWN, Hurting, callees, hurting, ranked
 from ldfi.experiments.api.service import live_experiments
 from ldfi.experiments.api.was_it_us import LAST, live_exposure, with_live
 from ldfi.experiments.domain.campaign.lifecycle import SERIOUS
+from ldfi.experiments.domain.judging.counts import counts_so_far
 from ldfi.experiments.domain.judging.experiment import Experiment
-from ldfi.experiments.domain.judging.injected import Exposure, Injected
+from ldfi.experiments.domain.judging.injected import Exposure, Injected, hurt_in_words
+from ldfi.experiments.queries.finding_summary import CalleesOf
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import injected as stored
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
@@ -42,17 +44,19 @@ _WORDS: Final = {1: "One", 2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six"}
 
 @dataclass(frozen=True, slots=True)
 class StatusLine:
-    """``hurt``: of each experiment that may inject something now, the devices that failed so far.
+    """``hurt``: of each experiment that may inject something now, the treated devices that failed
+    so far, and bystanders. ``day``: the same of all experiments of the last 24 hours.
     ``counting``: experiments that inject nothing any more and wait for their last devices.
     ``waiting``: how much waits for somebody."""
 
-    hurt: Sequence[int]
+    hurt: Sequence[tuple[int, int]]
     counting: int
     halted: bool
     breach: bool
     stuck: bool
     """Campaigns go on, and no edge asks for rules."""
     waiting: int
+    day: tuple[int, int] = (0, 0)
 
     @property
     def sentence(self) -> str:
@@ -73,7 +77,7 @@ class StatusLine:
         if self.halted or self.breach:
             return "bad"
         if self.hurt:
-            return "bad" if any(self.hurt) else "busy"
+            return "bad" if any(map(any, self.hurt)) else "busy"
         return "busy" if self.stuck or self.waiting else "calm"
 
     def _running(self) -> str:
@@ -83,10 +87,12 @@ class StatusLine:
 
     def _harm(self) -> str:
         who = "It has" if len(self.hurt) == 1 else "They have"
-        hurt = sum(self.hurt)
-        if not hurt:
-            return f"{who} hurt nobody so far."
-        return f"{who} hurt {'one device' if hurt == 1 else f'{hurt:,} devices'} so far."
+        so_far = [sum(each[place] for each in self.hurt) for place in (0, 1)]
+        if any(so_far) or not any(self.day):
+            return f"{who} hurt {hurt_in_words(*so_far)} so far."
+        whose = "its" if len(self.hurt) == 1 else "their"
+        others = f"others hurt {hurt_in_words(*self.day)} in the last 24 hours"
+        return f"None of {whose} devices is hurt so far; {others}."
 
     def _well(self) -> str:
         if not self.waiting:
@@ -161,6 +167,7 @@ def now_story(
         findings, campaigns, state.halted, _halt(session, state.halted), state.breach, edges,
         callees_of, called,
     )  # fmt: skip
+    today = sum((exposure for _, _, exposure in day), live_exposure(engine))
     rates = {name: known.rate(now) for name, known in engine.catalogue.classes.items()}
     weak = ranked(findings, rates)
     said = {each.id: _titled(each, callees_of) for each in injected}
@@ -168,9 +175,9 @@ def now_story(
     marks = [(row.request_class, mark) for row in made[:ROWS] for mark in row.marks]
     return NowStory(
         now=now,
-        standing=_standing(engine, edges, len(must)),
+        standing=_standing(engine, edges, len(must), today),
         running=_running(engine, callees_of),
-        day=sum((exposure for _, _, exposure in day), live_exposure(engine)),
+        day=today,
         rows=made[:ROWS],
         folded=made[ROWS:],
         classes=len(day),
@@ -187,20 +194,22 @@ def now_story(
 
 def told(injected: Injected, callees_of: CalleesOf) -> Told:
     """Say what was tried and what came of it."""
-    said = said_together(injected.hypothesis, callees_of(injected.request_class))
+    said = said_shortly(injected.hypothesis, callees_of(injected.request_class))
     kind = strip.kind_of(injected.verdict, running=injected.running)
     return Told(injected, kind, said, came_of(injected))
 
 
 def came_of(injected: Injected) -> str:
-    """Say how many devices were hurt. What the edges have not said yet is a limit."""
-    if injected.lost:
-        return f"nobody knows what came of it, on {devices(injected.treated)} at most"
-    most = " at most" if injected.running else ""
-    if not injected.treated:
-        return "no device was treated"
-    hurt = f"{injected.hurt:,}" if injected.hurt else "none"
-    return f"{hurt} of {devices(injected.treated)}{most} hurt"
+    """Say how many devices were hurt. What nobody knows yet, or ever, has a limit."""
+    counts = injected.counts
+    if counts.unknown:
+        return f"nobody knows what came of it, on {devices(counts.unknown)} at most"
+    hurt = f"{counts.hurt:,}" if counts.hurt else "none"
+    said = f"{hurt} of {devices(counts.treated)}{' so far' if injected.running else ''} hurt"
+    if not counts.treated:
+        said = "no device is treated so far" if injected.running else "no device was treated"
+    beside = counts.bystanders_hurt
+    return f"{said}, and {hurt_in_words(0, beside)} beside them" if beside else said
 
 
 def _titled(injected: Injected, callees_of: CalleesOf) -> str:
@@ -225,13 +234,17 @@ def _active(engine: Engine) -> list[Experiment]:
     return [each for each in live_experiments(engine).values() if each.active]
 
 
-def _standing(engine: Engine, edges: int, waiting: int) -> StatusLine:
+def _standing(engine: Engine, edges: int, waiting: int, day: Exposure) -> StatusLine:
     state = engine.scheduler.state
     active = _active(engine)
     injecting = [each for each in active if each.state != "settling"]
     going = any(campaign.state == "running" for campaign in state.campaigns.values())
     return StatusLine(
-        hurt=[len(each.hurt) for each in injecting],
+        hurt=[
+            (counts.hurt, counts.bystanders_hurt)
+            for counts in (counts_so_far(each, 0) for each in injecting)
+        ],
+        day=(day.counts.hurt, day.counts.bystanders_hurt),
         counting=len(active) - len(injecting),
         halted=state.halted is not None,
         breach=state.breach is not None,
@@ -245,7 +258,7 @@ def _running(engine: Engine, callees_of: CalleesOf) -> list[Running]:
     return [
         Running(
             each,
-            said_together(sorted(each.hypothesis), callees_of(each.request_class)),
+            said_shortly(sorted(each.hypothesis), callees_of(each.request_class)),
             (each.armed_at or 0.0) + each.settings.window,
         )
         for each in sorted(found, key=lambda each: each.armed_at or 0.0)

@@ -89,7 +89,14 @@ def by_class(bunches: Iterable[Bunch]) -> list[Bunches]:
     summed = [
         (name, some, sum((b.exposure for b in some), Exposure())) for name, some in found.items()
     ]
-    summed.sort(key=lambda one: (-one[2].running, not one[2].harmful, -one[2].experiments, one[0]))
+    summed.sort(
+        key=lambda one: (
+            -one[2].running,
+            not (one[2].harmful or one[2].hurting),
+            -one[2].experiments,
+            one[0],
+        )
+    )
     return summed
 
 

@@ -33,7 +33,7 @@ from ldfi.experiments.telemetry.clock import now
 
 router = APIRouter(route_class=PageRoute)
 
-_UNSHOWN = (ExperimentRow.lesson, ExperimentRow.draft, ExperimentRow.comparison)
+_UNSHOWN = (ExperimentRow.lesson, ExperimentRow.draft)
 
 ROWS: Final = 25
 """Of what was armed so many are shown at a time: the answer is in the sentence above them."""

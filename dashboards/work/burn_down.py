@@ -70,12 +70,14 @@ def burn_down(
     """Put together what the experiments of a run have left on record. ``told``: these, and
     ``done``: what was done to the campaign, newest first."""
     points = [
-        _point(each, each.open_before) for each in reversed(told) if each.open_before is not None
+        _point(each, each.summary.open_before)
+        for each in reversed(told)
+        if each.summary.open_before is not None
     ]
     if not points:
         return BurnDown(())
     going = view.state in {"running", "paused"}
-    end = view.ended_at or (now if going else told[0].at)
+    end = view.ended_at or (now if going else told[0].summary.when)
     points.append(Point(end, sum(each.open for each in view.classes)))
     ahead = expected(points, calendar) if view.state == "running" else None
     shut = closed(calendar, points[0].at, max(end, ahead or end))
@@ -85,8 +87,9 @@ def burn_down(
 
 
 def _point(each: Tried, count: int) -> Point:
-    hurt = f"{each.request_class}: {each.said}" if each.came == "harmful" else ""
-    return Point(each.created_at, count, hurt, to_experiment(each.id))
+    row = each.summary
+    hurt = f"{row.request_class}: {each.said}" if row.outcome == "harmful" else ""
+    return Point(row.created_at, count, hurt, to_experiment(row.id))
 
 
 def expected(points: Sequence[Point], calendar: Calendar | None) -> float | None:

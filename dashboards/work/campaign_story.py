@@ -12,7 +12,10 @@ from ldfi.dashboards.words import duration, listed, number
 from ldfi.experiments.api.views import CampaignView, EndingView
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
 from ldfi.experiments.domain.campaign.campaign import Definition
+from ldfi.experiments.domain.judging.counts import Counts
 from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.queries.campaign_summary import ClassCost
+from ldfi.experiments.queries.wording import OUTCOMES
 
 SHOWN: Final = 6
 """Experiments of a fold that are shown before one asks for more."""
@@ -21,15 +24,6 @@ _DAYS: Final = {
     "mon": "Monday", "tue": "Tuesday", "wed": "Wednesday", "thu": "Thursday", "fri": "Friday",
     "sat": "Saturday", "sun": "Sunday",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Hurt:
-    """Devices of one kind of request, in one run. ``took_part``: at most."""
-
-    request_class: str
-    took_part: int
-    hurt: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +95,7 @@ def said_name(view: CampaignView) -> str:
 def found_in(view: CampaignView) -> str:
     """Say how many weaknesses are known in its classes."""
     count = sum(len(each.findings) for each in view.classes)
-    return {0: "nothing was found to hurt", 1: "one weakness"}.get(count, f"{count:,} weaknesses")
+    return {0: "no weakness was found", 1: "one weakness"}.get(count, f"{count:,} weaknesses")
 
 
 def _open(count: int) -> str:
@@ -187,28 +181,32 @@ def folds(tried: Iterable[Tried]) -> list[Folded]:
 
 _FOLDS: Final[Sequence[tuple[frozenset[str], str, str, str]]] = (
     (frozenset({"proposed", "waiting", "armed", "observing", "settling"}), "unknown", "go on", ""),
-    (frozenset({"harmful"}), "alone", "hurt somebody", ""),
-    (frozenset({"tolerated"}), "well", "survived", "devices that met it went on as the others"),
+    (frozenset({"harmful"}), "alone", OUTCOMES["harmful"], ""),
+    (
+        frozenset({"tolerated"}),
+        "well",
+        OUTCOMES["tolerated"],
+        "devices that met it went on as the others",
+    ),
     (frozenset({"inconclusive"}), "unknown", "gave no answer", "so nothing is known from them"),
-    (frozenset({"aborted"}), "none", "called off", "nothing is learned from them"),
+    (frozenset({"aborted"}), "none", OUTCOMES["aborted"], "nothing is learned from them"),
 )
 
 
 def _fold(tried: Sequence[Tried], of: frozenset[str], sign: str, said: str, aside: str) -> Folded:
-    rows = [each for each in tried if each.came in of]
+    rows = [each for each in tried if each.summary.outcome in of]
     one = len(rows) == 1
     verb = {"go on": "goes on" if one else "go on"}.get(said, said)
-    if said in {"survived", "called off"}:
+    if of <= {"harmful", "tolerated", "aborted"}:
         verb = f"{'was' if one else 'were'} {said}"
-    came = rows[0].came if len(of) == 1 and rows else ""
+    came = rows[0].summary.outcome if len(of) == 1 and rows else ""
     if came == "harmful":
-        made = len({(each.request_class, each.exact) for each in rows})
+        made = len({(each.summary.request_class, each.summary.hypothesis) for each in rows})
         aside = f"with {made:,} set{'' if made == 1 else 's'} of failures; what hurt is tried twice"
     return Folded(came, sign, f"{len(rows):,} {verb}", aside, rows)
 
 
-def by_class(sums: Mapping[str, tuple[int, int, int]]) -> list[Hurt]:
-    """List kinds of request, those with most hurt first. ``sums``: of each: experiments, devices
-    that took part, and such that were hurt."""
-    found = [Hurt(name, took_part, hurt) for name, (_, took_part, hurt) in sums.items()]
-    return sorted(found, key=lambda each: (-each.hurt, -each.took_part, each.request_class))
+def by_class(costs: Mapping[str, ClassCost]) -> list[tuple[str, Counts]]:
+    """List kinds of request with their devices, those with most hurt first."""
+    found = [(name, cost.counts) for name, cost in costs.items()]
+    return sorted(found, key=lambda each: (-each[1].hurt, -each[1].treated, each[0]))

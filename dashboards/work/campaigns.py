@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Annotated, Final, get_args
 
 from fastapi import APIRouter, Query, Request, Response
@@ -11,7 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from ldfi.analysis.phrases import said_shortly
-from ldfi.dashboards.experiment_rows import MOST, Tried, tried_in, tried_of
+from ldfi.dashboards.experiment_rows import Tried, tried_of
 from ldfi.dashboards.forms import Submitted, required
 from ldfi.dashboards.links import to_campaign
 from ldfi.dashboards.render import rendered, viewers_zone
@@ -28,11 +28,16 @@ from ldfi.experiments.api.documents import Id, Reason
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running, live_campaign, live_experiments
-from ldfi.experiments.api.views import CampaignView, ClassProgress, ExperimentView
+from ldfi.experiments.api.views import CampaignView, ClassProgress
 from ldfi.experiments.domain.campaign.campaign import Campaign, CampaignState
 from ldfi.experiments.domain.judging.experiment import Experiment
+from ldfi.experiments.queries.campaign_summary import campaign_summary
+from ldfi.experiments.queries.experiment_summary import (
+    MOST,
+    experiment_summary,
+    experiments_of_run,
+)
 from ldfi.experiments.store import campaigns as stored
-from ldfi.experiments.store import experiments as tried
 from ldfi.experiments.store.schema import (
     AuditRow,
     CampaignRow,
@@ -64,11 +69,7 @@ async def listing(
         query = query.where(CampaignRow.state == state)
     with db.read() as session:
         found = page(session, query, CampaignRow.created_at, CampaignRow.id, cursor, LISTED)
-        totals = tried.totals(session, [(row.id, row.run) for row in found.items])
-        views = [
-            CampaignView.of(row, totals[row.id], live_campaign(engine, row.id))
-            for row in found.items
-        ]
+        views = list(campaigns.campaign_views(session, found.items, engine).values())
     every = list(scheduler.campaigns.values())
     edges = engine.board.edges(now)
     must = acts(
@@ -102,18 +103,19 @@ async def show(
     with db.read() as session:
         row = stored.load(session, campaign_id)
         run = row.run - 1 if row.state == "scheduled" and row.run > 1 else row.run
-        sums = tried.sums_by_class(session, campaign_id, run)
+        summary = campaign_summary(session, row, live, running, run)
         query = select(ExperimentRow).where(ExperimentRow.campaign_id == campaign_id)
         found = page(session, query, ExperimentRow.created_at, ExperimentRow.id, cursor, LISTED)
-        experiments = [ExperimentView.of(each, running.get(each.id)) for each in found.items]
-        told = tried_in(session, campaign_id, run, callees_of, running)
+        experiments = [experiment_summary(each, running.get(each.id)) for each in found.items]
+        of_run = experiments_of_run(session, campaign_id, run, running)
+        told = tried_of(of_run, callees_of)
         weak = _findings(session, told)
         done = _done(session, campaign_id)
-        view = CampaignView.of(row, _total(sums), live)
+        view = CampaignView.of(row, summary, live)
         definition = stored.definition_from_json(row.definition)
         held = sorted(live.held) if live is not None else []
     burn = burn_down(view, definition.calendar, told, done, clock.now())
-    waiting = [each for each in told if each.came == "waiting"]
+    waiting = [each for each in told if each.summary.outcome == "waiting"]
     zone = viewers_zone(request)
     return rendered(
         request,
@@ -131,7 +133,7 @@ async def show(
         burn=burn,
         picture=picture(burn, zone) if burn.drawn else None,
         zone=zone.key,
-        hurt=by_class(sums),
+        hurt=by_class(summary.by_class),
         folds=folds(told),
         weak=weak,
         states=WEAK,
@@ -146,11 +148,6 @@ async def show(
     )
 
 
-def _total(sums: Mapping[str, tuple[int, int, int]]) -> tuple[int, int, int]:
-    armed, charged, hurt = (sum(each[at] for each in sums.values()) for at in range(3))
-    return armed, charged, hurt
-
-
 def _unapproved(live: Campaign | None) -> list[Experiment]:
     running = live.running.values() if live is not None and live.state == "running" else ()
     return [each for each in running if each.state == "waiting" and each.approved_by is None]
@@ -159,9 +156,9 @@ def _unapproved(live: Campaign | None) -> list[Experiment]:
 def _findings(session: Session, told: Iterable[Tried]) -> dict[str, FindingRow]:
     """Find what the harmful ones are about, by experiment."""
     ids = {
-        each.id: finding_id(each.request_class, each.exact)
-        for each in told
-        if each.came == "harmful"
+        each.id: finding_id(each.request_class, each.hypothesis)
+        for each in (one.summary for one in told)
+        if each.outcome == "harmful"
     }
     query = select(FindingRow).where(FindingRow.id.in_(set(ids.values())))
     rows = {row.id: row for row in session.scalars(query)}

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from ldfi.analysis.phrases import said_shortly
 from ldfi.dashboards.links import to_campaign
 from ldfi.dashboards.todo import Act
-from ldfi.dashboards.worst import CalleesOf
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.gates.maintenance import EVERYTHING, Maintenance
+from ldfi.experiments.queries.finding_summary import CalleesOf
 
 
 @dataclass(frozen=True, slots=True)

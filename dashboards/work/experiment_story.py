@@ -13,29 +13,9 @@ from ldfi.dashboards.curves import evidence_picture, thresholds_of
 from ldfi.dashboards.run_tree import SideBySide, alone, side_by_side
 from ldfi.experiments.api.views import ExperimentView
 from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.queries.wording import outcome_in_a_sentence
 from ldfi.lineage.run import Runs
 
-PURPOSES = {
-    "explore": "to find out whether it hurts",
-    "confirm": "to confirm a suspicion",
-    "verify": "to see whether what was found is fixed",
-    "repeat": "to see whether harm that contradicts what was survived comes again",
-    "recheck": "to check that what was only inferred to be safe really is",
-}
-VERDICTS = {
-    "harmful": "It hurts: with these failures more requests fail than without.",
-    "tolerated": "Users do not notice: with these failures requests go as well as without.",
-    "inconclusive": "Nobody knows: the evidence was not enough either way.",
-}
-STATES = {
-    "proposed": "It has not begun.",
-    "waiting": "It waits.",
-    "armed": "It is armed; no edge has taken it up yet.",
-    "observing": "It is running.",
-    "settling": "Nothing is injected any more; the last devices are reporting.",
-    "aborted": "It was called off.",
-    "decided": "It is over.",
-}
 REASONS = {
     "evidence": "The evidence was enough.",
     "window over": "Its time was up.",
@@ -71,6 +51,12 @@ class Now:
     curve: list[Any]
     over: bool
 
+    @property
+    def beyond(self) -> int:
+        """Devices that were hurt beyond those that failed in the comparison."""
+        compared = next((arm.failures for arm in self.arms if arm.name == "treatment"), 0)
+        return max(0, self.view.devices.hurt - compared)
+
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
@@ -87,7 +73,9 @@ def now_of(view: ExperimentView) -> Now:
     arms = tuple(_arm(name, counts[name]) for name in ("control", "treatment") if name in counts)
     return Now(
         view=view,
-        verdict=VERDICTS.get(verdict or "", STATES.get(view.state, view.state)),
+        verdict=outcome_in_a_sentence(
+            verdict or view.state, view.devices.hurt, view.devices.bystanders_hurt
+        ),
         why=REASONS.get(view.reason, view.reason[:1].upper() + view.reason[1:]),
         saw=said_outcome(counts, view.verdict),
         arms=arms,

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session, defer
 
 from ldfi.dashboards.evidence_kept import evidence_kept
-from ldfi.dashboards.experiment_rows import CAME, said_ended, tried_of
+from ldfi.dashboards.experiment_rows import said_ended, tried_of
 from ldfi.dashboards.forms import Submitted, read_as
 from ldfi.dashboards.lineage_graph import LineageGraph, class_graph
 from ldfi.dashboards.links import to_experiment
@@ -21,7 +21,6 @@ from ldfi.dashboards.roles import ROLES, roles_of
 from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.run_tree import callees_of, runs_shown
 from ldfi.dashboards.work.experiment_story import (
-    PURPOSES,
     Now,
     evidence_of,
     now_of,
@@ -39,6 +38,8 @@ from ldfi.experiments.api.views import ExperimentView
 from ldfi.experiments.domain.judging.experiment import ExperimentState
 from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.queries.experiment_summary import experiment_summary
+from ldfi.experiments.queries.wording import OUTCOMES, purpose_in_words
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import experiments as stored
 from ldfi.experiments.store import tallies
@@ -87,18 +88,18 @@ async def listing(
     live = live_experiments(engine)
     with db.read() as session:
         rows = page(session, query, ExperimentRow.created_at, ExperimentRow.id, cursor)
-        views = [ExperimentView.of(row, live.get(row.id)) for row in rows.items]
+        summaries = [experiment_summary(row, live.get(row.id)) for row in rows.items]
         ended = tallies.by_verdict(session)
     return rendered(
         request,
         "work/experiments.html",
         title=said_ended(ended),
-        experiments=tried_of(views, callees(engine)),
+        experiments=tried_of(summaries, callees(engine)),
         following=rows.next,
         wanted={**wanted, "campaign": campaign},
         ended=ended,
         verdicts=VERDICTS,
-        came=CAME,
+        came=OUTCOMES,
     )
 
 
@@ -195,7 +196,7 @@ def _page(
         now=current,
         view=view,
         said=said_faults(view, {**callees, **callees_of(runs)}),
-        purpose=PURPOSES.get(view.purpose, view.purpose),
+        purpose=purpose_in_words(view.purpose),
         campaign_name=definition.name if definition else "",
         decides=decides,
         picture=evidence_of(current, decides),

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from ldfi.analysis.phrases import said_together
+from ldfi.analysis.phrases import said_shortly
 from ldfi.experiments.api.views import AuditSubject, AuditView
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 
@@ -23,7 +23,7 @@ def _about(session: Session, subjects: Collection[str]) -> dict[str, AuditSubjec
     experiments = select(ExperimentRow.id, ExperimentRow.request_class, ExperimentRow.hypothesis)
     findings = select(FindingRow.id, FindingRow.request_class, FindingRow.faults)
     return {
-        subject: AuditSubject(request_class=name, faults=faults, said=said_together(faults))
+        subject: AuditSubject(request_class=name, faults=faults, said=said_shortly(faults))
         for query in (
             experiments.where(ExperimentRow.id.in_(subjects)),
             findings.where(FindingRow.id.in_(subjects)),

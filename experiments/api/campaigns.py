@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -27,8 +28,9 @@ from ldfi.experiments.api.service import (
 )
 from ldfi.experiments.api.views import CampaignView, ExperimentView
 from ldfi.experiments.domain.campaign.campaign import Campaign, CampaignState
+from ldfi.experiments.queries.campaign_summary import campaign_summaries, campaign_summary
+from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import campaigns as stored
-from ldfi.experiments.store import experiments as tried
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
 from ldfi.experiments.telemetry import clock
@@ -55,7 +57,7 @@ async def start(
     check_reach(engine, new.definition())
     definition = forecast_of(engine, new.definition(), new).checked()
     campaign = engine.scheduler.commands.start(definition, caller.name, clock.now())
-    return _view(db, campaign.id, campaign)
+    return _view(db, campaign.id, engine, campaign)
 
 
 @router.get("")
@@ -76,13 +78,14 @@ async def listing(
         query = query.where(CampaignRow.state == state)
     with db.read() as session:
         found = page(session, query, CampaignRow.created_at, CampaignRow.id, cursor, limit)
-        return found.answer(links, lambda row: _shown(session, row, live_campaign(engine, row.id)))
+        views = campaign_views(session, found.items, engine)
+        return found.answer(links, lambda row: views[row.id])
 
 
 @router.get("/{campaign_id}")
 async def show(campaign_id: Id, engine: Running, db: Db, _caller: Viewer) -> CampaignView:
     """Show a campaign: how far it is, class by class."""
-    return _view(db, campaign_id, live_campaign(engine, campaign_id))
+    return _view(db, campaign_id, engine)
 
 
 @router.post("/{campaign_id}/stop")
@@ -91,7 +94,7 @@ async def stop(
 ) -> CampaignView:
     """Stop a campaign for good; what is armed is disarmed at once."""
     campaign = engine.scheduler.commands.stop(campaign_id, why.reason, caller.name, clock.now())
-    return _view(db, campaign_id, campaign)
+    return _view(db, campaign_id, engine, campaign)
 
 
 @router.post("/{campaign_id}/pause")
@@ -100,14 +103,14 @@ async def pause(
 ) -> CampaignView:
     """Let a campaign start nothing more for now; what is armed is disarmed at once."""
     campaign = engine.scheduler.commands.pause(campaign_id, why.reason, caller.name, clock.now())
-    return _view(db, campaign_id, campaign)
+    return _view(db, campaign_id, engine, campaign)
 
 
 @router.post("/{campaign_id}/resume")
 async def resume(campaign_id: Id, engine: Running, db: Db, caller: Operator) -> CampaignView:
     """Let a paused campaign go on."""
     campaign = engine.scheduler.commands.unpause(campaign_id, caller.name, clock.now())
-    return _view(db, campaign_id, campaign)
+    return _view(db, campaign_id, engine, campaign)
 
 
 @router.post("/{campaign_id}/release")
@@ -116,7 +119,7 @@ async def release(
 ) -> CampaignView:
     """Let a class that is held since its lineage changed be explored again."""
     engine.scheduler.commands.release(campaign_id, held.request_class, caller.name, clock.now())
-    return _view(db, campaign_id, live_campaign(engine, campaign_id))
+    return _view(db, campaign_id, engine)
 
 
 @router.get("/{campaign_id}/experiments")
@@ -150,11 +153,29 @@ async def certificates(
         return list(stored.load(session, campaign_id).certificates)
 
 
-def _view(db: Database, campaign_id: str, live: Campaign | None) -> CampaignView:
+def campaign_view(
+    session: Session, row: CampaignRow, engine: Engine, live: Campaign | None = None
+) -> CampaignView:
+    """Show one campaign from its record, and from itself (``live``) while it is."""
+    live = live or live_campaign(engine, row.id)
+    summary = campaign_summary(session, row, live, live_experiments(engine))
+    return CampaignView.of(row, summary, live)
+
+
+def campaign_views(
+    session: Session, rows: Sequence[CampaignRow], engine: Engine
+) -> dict[str, CampaignView]:
+    """Show campaigns, by id: as many questions to the database however many there are."""
+    campaigns = engine.scheduler.state.campaigns
+    summaries = campaign_summaries(session, rows, campaigns, live_experiments(engine))
+    return {
+        row.id: CampaignView.of(row, summary, campaigns.get(row.id))
+        for row, summary in zip(rows, summaries, strict=True)
+    }
+
+
+def _view(
+    db: Database, campaign_id: str, engine: Engine, live: Campaign | None = None
+) -> CampaignView:
     with db.read() as session:
-        return _shown(session, stored.load(session, campaign_id), live)
-
-
-def _shown(session: Session, row: CampaignRow, live: Campaign | None) -> CampaignView:
-    totals = tried.totals(session, [(row.id, row.run)])
-    return CampaignView.of(row, totals[row.id], live)
+        return campaign_view(session, stored.load(session, campaign_id), engine, live)

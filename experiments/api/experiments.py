@@ -9,6 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import select
 
 from ldfi.experiments.api.auth import Operator, Viewer
+from ldfi.experiments.api.campaigns import campaign_view
 from ldfi.experiments.api.deprecated import noting
 from ldfi.experiments.api.documents import UNSAID, Filter, Id, PerhapsReason
 from ldfi.experiments.api.idempotency import IdempotentRoute
@@ -51,7 +52,7 @@ async def try_one(
     campaign = engine.scheduler.commands.start(definition, caller.name, clock.now())
     with db.read() as session:
         row = stored.load(session, campaign.id)
-        return CampaignView.of(row, (0, 0, 0), campaign)
+        return campaign_view(session, row, engine, campaign)
 
 
 @router.get("")

@@ -9,9 +9,11 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from ldfi.analysis.repairs.issue import Tracker, issue
 from ldfi.experiments.api.auth import Operator, Viewer
+from ldfi.experiments.api.campaigns import campaign_view
 from ldfi.experiments.api.deprecated import noting
 from ldfi.experiments.api.documents import Document, Filter, Id, Line
 from ldfi.experiments.api.idempotency import IdempotentRoute
@@ -24,6 +26,7 @@ from ldfi.experiments.api.repairs import (
     called_of,
     explained,
     owners_of,
+    sentences_of,
 )
 from ldfi.experiments.api.service import Db, PerhapsRunning, Running, check_promql
 from ldfi.experiments.api.views import CampaignView, FindingView, finding_view
@@ -122,6 +125,8 @@ def _one_of(document: Said, name: str, old: str) -> Said:
 
 @router.get("")
 async def listing(
+    request: Request,
+    engine: PerhapsRunning,
     db: Db,
     _caller: Viewer,
     links: Links,
@@ -140,9 +145,9 @@ async def listing(
     query = select(FindingRow)
     query = query.filter_by(**{name: value for name, value in wanted.items() if value is not None})
     with db.read() as session:
-        return page(session, query, FindingRow.found_at, FindingRow.id, cursor, limit).answer(
-            links, finding_view
-        )
+        found = page(session, query, FindingRow.found_at, FindingRow.id, cursor, limit)
+        sentences = sentences_of(session, found.items, engine, called_of(request))
+        return found.answer(links, lambda row: finding_view(row, sentences[row.id]))
 
 
 @router.get("/{finding_id}")
@@ -180,24 +185,30 @@ async def scenario(finding_id: Id, db: Db, _caller: Viewer) -> Scenario:
 async def acknowledge(
     finding_id: Id,
     said: Annotated[Acknowledgement, Depends(noting(Acknowledgement))],
+    request: Request,
+    engine: PerhapsRunning,
     db: Db,
     caller: Operator,
 ) -> FindingView:
     """Acknowledge a finding: who owns it, and what will be done about it."""
     with db.change(clock.now(), caller.name) as change:
-        return finding_view(findings.acknowledge(change, finding_id, said.said))
+        row = findings.acknowledge(change, finding_id, said.said)
+        return _said(change.session, row, request, engine)
 
 
 @router.post("/{finding_id}/link")
 async def link(
     finding_id: Id,
     where: Annotated[TrackerLink, Depends(noting(TrackerLink))],
+    request: Request,
+    engine: PerhapsRunning,
     db: Db,
     caller: Operator,
 ) -> FindingView:
     """Record where people work on it. Finding events carry the link from then on."""
     with db.change(clock.now(), caller.name) as change:
-        return finding_view(findings.link(change, finding_id, where.tracker_url or where.url))
+        row = findings.link(change, finding_id, where.tracker_url or where.url)
+        return _said(change.session, row, request, engine)
 
 
 @router.post("/{finding_id}/verify", status_code=202)
@@ -222,7 +233,13 @@ async def verify(
         )
     campaign = engine.scheduler.commands.start(definition, caller.name, clock.now())
     with db.read() as session:
-        return CampaignView.of(stored.load(session, campaign.id), (0, 0, 0), campaign)
+        return campaign_view(session, stored.load(session, campaign.id), engine, campaign)
+
+
+def _said(
+    session: Session, row: FindingRow, request: Request, engine: Engine | None
+) -> FindingView:
+    return finding_view(row, sentences_of(session, [row], engine, called_of(request))[row.id])
 
 
 def _explained(finding_id: str, request: Request, engine: Engine | None, db: Database) -> Explained:

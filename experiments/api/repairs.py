@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 from fastapi import Request
@@ -15,8 +16,9 @@ from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.analysis.repairs.issue import Subject, Tracker
 from ldfi.analysis.repairs.owners import Owners
 from ldfi.analysis.repairs.repair import Lacking
-from ldfi.experiments.api.views import FindingView, View
+from ldfi.experiments.api.views import FindingView, View, finding_view
 from ldfi.experiments.domain.campaign.lifecycle import FindingState
+from ldfi.experiments.queries.finding_summary import finding_summaries
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.findings import Proof, proofs
 from ldfi.experiments.store.schema import FindingRow
@@ -37,7 +39,6 @@ class RepairView(View):
 class FindingDetail(FindingView):
     """A finding, with what helps to get it fixed."""
 
-    sentence: str = Field(examples=["GET /play is lost when license does not answer"])
     owners: list[str] = Field(
         description="Who owns the service that lacks something; empty: nobody says."
     )
@@ -65,8 +66,7 @@ class Explained:
     def view(self) -> FindingDetail:
         """Show it in the words of the API."""
         return FindingDetail(
-            **FindingView.model_validate(self.row).model_dump(),
-            sentence=self.advice.sentence,
+            **finding_view(self.row, self.advice.sentence).model_dump(),
             owners=list(self.advice.owners),
             repairs=[RepairView.model_validate(each) for each in self.advice.repairs],
         )
@@ -91,6 +91,14 @@ def explained(
     return [_explained(row, by_finding.get(row.id), engine, owners, called) for row in found]
 
 
+def sentences_of(
+    session: Session, found: Sequence[FindingRow], engine: Engine | None, called: Called
+) -> dict[str, str]:
+    """Say what findings are, by id, while the classes are known as long as there is an engine."""
+    summaries = finding_summaries(session, found, partial(_callees, engine), called)
+    return {each.id: each.sentence for each in summaries}
+
+
 def owners_of(request: Request) -> Owners:
     """Give who owns what, by the file."""
     owners: Owners = request.app.state.owners
@@ -110,9 +118,14 @@ def _explained(
     owners: Owners,
     called: Called,
 ) -> Explained:
-    known = engine.catalogue.classes.get(row.request_class) if engine is not None else None
-    callees = known.traffic.topology.callees if known is not None else {}
+    callees = _callees(engine, row.request_class)
     counts, runs = (proof.counts, proof.runs) if proof is not None else ({}, Runs())
     state = cast(FindingState, row.state)
     what = advise(row.request_class, row.faults, state, counts, runs, callees, owners, called)
     return Explained(row, proof, callees, what)
+
+
+def _callees(engine: Engine | None, request_class: str) -> Mapping[str, str]:
+    """Return what the points of a class reach, while it is known."""
+    known = engine.catalogue.classes.get(request_class) if engine is not None else None
+    return known.traffic.topology.callees if known is not None else {}

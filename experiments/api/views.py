@@ -14,11 +14,18 @@ from ldfi.experiments.domain.gates.gate import Gate, GateVerdict
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import WhatIf
 from ldfi.experiments.domain.judging.bystanders import Bystanders
+from ldfi.experiments.domain.judging.counts import Counts
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.injectors import NO_CONTEXT, Injectors
 from ldfi.experiments.domain.traffic.observed_kinds import shown_often
 from ldfi.experiments.domain.traffic.shares import shares
 from ldfi.experiments.domain.traffic.vitals import Sign
+from ldfi.experiments.queries.campaign_summary import CampaignSummary
+from ldfi.experiments.queries.experiment_summary import (
+    ExperimentSummary,
+    experiment_so_far,
+    experiment_summary,
+)
 from ldfi.experiments.scheduler.estimating import Forecast
 from ldfi.experiments.store.experiments import counts_of
 from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
@@ -29,6 +36,26 @@ class View(BaseModel):
     """Read from the service's own objects; times are Unix seconds."""
 
     model_config = ConfigDict(from_attributes=True)
+
+
+class DevicesView(View):
+    """Devices, in the one vocabulary of all answers, commands and pages."""
+
+    reserved: int = Field(description="May be treated at most; taken from the budget.")
+    treated: int = Field(description="Their requests got a failure context of the treatment.")
+    reached: int = Field(description="Treated, and a fault fired in their requests.")
+    failed: int = Field(description="Of either arm, reported a failure.")
+    hurt: int = Field(description="Treated, and reported a failure, whatever the verdict.")
+    bystanders_hurt: int = Field(
+        description="Nobody drew them; they met a fault all the same, and failed."
+    )
+    unknown: int = Field(
+        description="Reserved by experiments of which nobody can say how many they treated."
+    )
+
+
+def _no_devices() -> DevicesView:
+    return DevicesView.model_validate(Counts())
 
 
 class ClassProgress(View):
@@ -112,14 +139,19 @@ class ExperimentView(View):
     approved_by: str | None
     level: float | None = Field(description="Chance of a false `harmful` that it could run.")
     members_reserved: int
-    members_charged: int
+    members_charged: int = Field(
+        description="What budgets count: all that are reserved until it has ended, then those "
+        "treated. How many took part is in `devices`."
+    )
+    devices: DevicesView = Field(default_factory=_no_devices)
     created_at: float
     armed_at: float | None
     ended_at: float | None
     counts: dict[str, Any] = Field(
         validation_alias="comparison",
         default_factory=dict,
-        description="Control against treatment; `edges`: how many devices each edge was given and "
+        description="Control against treatment, of devices that were compared; `exposed`: devices "
+        "reached; `edges`: how many devices each edge was given and "
         "used, the largest first, and whether it tells some apart by address.",
     )
 
@@ -130,8 +162,8 @@ class ExperimentView(View):
         """Show it from its record; ``live`` is the experiment itself, while it is not over."""
         view = cls.model_validate(row)
         if live is not None:
-            view.state, view.reason, view.counts = live.state, live.reason, counts_of(live)
-        return view
+            view.counts = counts_of(live)
+        return view._with(experiment_summary(row, live))
 
     @classmethod
     def live(cls, experiment: Any, campaign: Campaign) -> ExperimentView:
@@ -156,7 +188,12 @@ class ExperimentView(View):
             armed_at=experiment.armed_at,
             ended_at=experiment.ended_at,
             counts=counts_of(experiment),
-        )
+        )._with(experiment_so_far(experiment, campaign.id, campaign.run))
+
+    def _with(self, summary: ExperimentSummary) -> ExperimentView:
+        self.state, self.reason = summary.state, summary.reason
+        self.devices = DevicesView.model_validate(summary.counts)
+        return self
 
 
 class CampaignView(View):
@@ -179,27 +216,29 @@ class CampaignView(View):
     )
     experiments: int = Field(default=0, description="Experiments armed in this run.")
     exposed_members: int = Field(
-        default=0, description="Members charged to this run's experiments."
+        default=0,
+        description="Old form: members charged to this run's experiments, of which those that go "
+        "on are charged with all they have reserved. See `devices`.",
     )
-    failed_members: int = Field(
-        default=0, description="Those of them whose devices reported a failure."
+    failed_members: int = Field(default=0, description="Old form of `devices.hurt`.")
+    devices: DevicesView = Field(
+        default_factory=_no_devices, description="Of all experiments of this run."
     )
     waiting: str | None = None
     classes: list[ClassProgress] = []
     not_yet: dict[str, str] = Field(default={}, description="Classes not taken up, and why.")
 
     @classmethod
-    def of(
-        cls, row: CampaignRow, totals: tuple[int, int, int], live: Campaign | None
-    ) -> CampaignView:
+    def of(cls, row: CampaignRow, summary: CampaignSummary, live: Campaign | None) -> CampaignView:
         """Show it from its record, and from the campaign itself while it is live."""
-        experiments, exposed, failed = totals
+        cost = summary.cost
         view = cls(
             **{name: getattr(row, name) for name in _CAMPAIGN_COLUMNS},
             ending=None if row.ending is None else EndingView(**row.ending),
-            experiments=experiments,
-            exposed_members=exposed,
-            failed_members=failed,
+            experiments=cost.armed,
+            exposed_members=cost.charged,
+            failed_members=cost.counts.hurt,
+            devices=DevicesView.model_validate(cost.counts),
         )
         if live is None:
             view.classes = [_certified(item) for item in row.certificates]
@@ -286,6 +325,11 @@ class FindingView(View):
     traces: list[str]
     note: str | None = Field(description="What whoever acknowledged it said.")
     tracker_url: str | None = Field(description="Where people work on it.")
+    sentence: str = Field(
+        default="",
+        description="What it is, in a sentence; the title of its page.",
+        examples=["GET /play is lost when license does not answer"],
+    )
 
 
 class VarietyView(View):
@@ -549,9 +593,11 @@ class AuditView(View):
         return view
 
 
-def finding_view(row: FindingRow) -> FindingView:
-    """Show a row in the words of the API."""
-    return FindingView.model_validate(row)
+def finding_view(row: FindingRow, sentence: str) -> FindingView:
+    """Show a row in the words of the API. ``sentence``: what it says."""
+    view = FindingView.model_validate(row)
+    view.sentence = sentence
+    return view
 
 
 ClassProgress.model_rebuild()

@@ -20,7 +20,9 @@ from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, Rows, pa
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Db, Running, live_experiments
-from ldfi.experiments.api.views import AuditView, View
+from ldfi.experiments.api.views import AuditView, DevicesView, View
+from ldfi.experiments.domain.judging.counts import Counts, counts_so_far
+from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.injected import Exposure, Injected, WasIt
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import injected as stored
@@ -53,9 +55,29 @@ class InjectedView(View):
     reason: str
     since: float = Field(description="When it was armed.")
     until: float | None = Field(description="After which nothing of it was injected, for sure.")
-    treated: int = Field(description="Members treated; until it has ended, at most.")
-    hurt: int = Field(description="Those of them whose devices reported a failure.")
+    treated: int = Field(
+        description="Old form of `devices.treated`; where that is unknown, at most."
+    )
+    hurt: int = Field(description="Old form of `devices.hurt`.")
+    devices: DevicesView
     lost: bool = Field(description="Nobody knows what it did: whoever ran it was gone.")
+
+    @classmethod
+    def of(cls, injected: Injected) -> InjectedView:
+        """Show it."""
+        devices = DevicesView.model_validate(injected.counts)
+        return cls(
+            **{name: getattr(injected, name) for name in _INJECTED},
+            treated=devices.treated or devices.unknown,
+            hurt=devices.hurt,
+            devices=devices,
+        )
+
+
+_INJECTED: Final = (
+    *("id", "campaign_id", "request_class", "hypothesis", "state", "verdict", "reason"),
+    *("since", "until", "lost"),
+)
 
 
 class WasItUsView(Page[InjectedView]):
@@ -66,7 +88,11 @@ class WasItUsView(Page[InjectedView]):
     answer: WasIt = Field(description="`no` is certain; that it was is never said for certain.")
     words: str = Field(examples=["Perhaps: 2 of 4 experiments hurt 32 devices."])
     experiments: int = Field(description="All that were armed in the window.")
-    hurt: int = Field(description="Members whose devices failed under them.")
+    harmful: int = Field(0, description="Those of them with that verdict.")
+    hurting: int = Field(0, description="Those that hurt devices, whatever the verdict.")
+    treated: int = Field(0, description="Devices that they treated.")
+    hurt: int = Field(description="Treated devices that failed under them.")
+    bystanders_hurt: int = Field(0, description="Devices that nobody drew, and that failed.")
     done: list[AuditView] = Field(description="Halts, resumes and experiments called off.")
 
 
@@ -95,14 +121,18 @@ async def was_it_us(
     if found.next is not None:
         links.following(found.next)
     return WasItUsView(
-        items=[InjectedView.model_validate(each) for each in rows],
+        items=[InjectedView.of(each) for each in rows],
         cursor=found.next,
         since=since,
         until=until,
         answer=exposure.answer,
         words=exposure.words,
         experiments=exposure.experiments,
-        hurt=exposure.hurt,
+        harmful=exposure.harmful,
+        hurting=exposure.hurting,
+        hurt=exposure.counts.hurt,
+        bystanders_hurt=exposure.counts.bystanders_hurt,
+        treated=exposure.counts.treated,
         done=done,
     )
 
@@ -137,23 +167,27 @@ def live_exposure(
     engine: Engine, until: float = math.inf, request_class: str | None = None
 ) -> Exposure:
     """Sum up what is not on record yet of those that still run: whom they have hurt so far."""
-    hurt = [
-        len(each.hurt)
+    counts = [
+        counts_so_far(each, 0)
         for each in live_experiments(engine).values()
         if each.active
         and (each.armed_at or 0.0) <= until
         and request_class in {None, each.request_class}
     ]
-    return Exposure(harmful=sum(map(bool, hurt)), hurt=sum(hurt))
+    hurting = sum(each.hurting for each in counts)
+    return Exposure(hurting=hurting, counts=sum(counts, Counts()))
 
 
 def with_live(engine: Engine, injected: Sequence[Injected]) -> list[Injected]:
-    """Count devices that failed under what still runs: that is on record only afterwards."""
+    """Count the devices of what still runs: that is on record only afterwards."""
     live = live_experiments(engine)
-    return [
-        replace(each, hurt=len(live[each.id].hurt)) if each.id in live else each
-        for each in injected
-    ]
+    return [_so_far(each, live.get(each.id)) for each in injected]
+
+
+def _so_far(injected: Injected, experiment: Experiment | None) -> Injected:
+    if experiment is None:
+        return injected
+    return replace(injected, counts=counts_so_far(experiment, injected.counts.reserved))
 
 
 def interventions(session: Session, since: float, until: float) -> list[AuditRow]:

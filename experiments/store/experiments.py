@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import func, select, tuple_, update
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from ldfi.errors import NotFound
@@ -159,23 +159,6 @@ def levels(session: Session) -> tuple[int, int]:
     return tested, min(tested, int(discoveries))
 
 
-def totals(session: Session, runs: Sequence[tuple[str, int]]) -> dict[str, tuple[int, int, int]]:
-    """Count, for each campaign in this run of it: experiments armed, members charged, members
-    hurt."""
-    query = (
-        select(
-            ExperimentRow.campaign_id,
-            func.count(ExperimentRow.armed_at),
-            func.coalesce(func.sum(ExperimentRow.members_charged), 0),
-            func.coalesce(func.sum(ExperimentRow.members_hurt), 0),
-        )
-        .where(tuple_(ExperimentRow.campaign_id, ExperimentRow.run).in_(runs))
-        .group_by(ExperimentRow.campaign_id)
-    )
-    found = {name: (armed, charged, hurt) for name, armed, charged, hurt in session.execute(query)}
-    return {name: found.get(name, (0, 0, 0)) for name, _ in runs}
-
-
 def unless_pruned(session: Session, identity: str) -> None:
     """Raise NotFound, and say so, where an experiment's row was dropped by age."""
     leaf = session.scalar(select(RunRow.leaf).where(RunRow.experiment_id == identity))
@@ -183,22 +166,6 @@ def unless_pruned(session: Session, identity: str) -> None:
         raise NotFound(
             f"experiment {identity!r} is old and was pruned; its run is number {leaf} of the chain"
         )
-
-
-def sums_by_class(session: Session, campaign_id: str, run: int) -> dict[str, tuple[int, int, int]]:
-    """Count the same for each request class of one run."""
-    row = ExperimentRow
-    query = (
-        select(
-            row.request_class,
-            func.count(row.armed_at),
-            func.coalesce(func.sum(row.members_charged), 0),
-            func.coalesce(func.sum(row.members_hurt), 0),
-        )
-        .where(row.campaign_id == campaign_id, row.run == run)
-        .group_by(row.request_class)
-    )
-    return {name: (armed, charged, hurt) for name, armed, charged, hurt in session.execute(query)}
 
 
 def counts_of(experiment: Experiment) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any, cast
 from sqlalchemy import CompoundSelect, Select, select, union
 from sqlalchemy.orm import Session, load_only
 
+from ldfi.analysis.phrases import said_shortly
 from ldfi.errors import Conflict, NotFound
 from ldfi.experiments.domain.campaign.exploration import FindingChange
 from ldfi.experiments.domain.campaign.lifecycle import CONFIRMED, HURTING, FindingState, next_state
@@ -226,10 +227,14 @@ def _tell(
     change: Change, row: FindingRow, was: FindingState | None, experiment: ExperimentRow | None
 ) -> None:
     """Tell people, and their tracker, of a new state."""
-    faults = ", ".join(row.faults) + (" together" if len(row.faults) > 1 else "")
     arms = {} if experiment is None else _arms(experiment.comparison)
     said = KILLED if row.state == "killed" else row.state
-    lines = [f"{faults}: {said}", _counted(arms), row.note or "", row.tracker_url or ""]
+    lines = [
+        f"{said_shortly(row.faults)}: {said}",
+        _counted(arms),
+        row.note or "",
+        row.tracker_url or "",
+    ]
     details = {
         "finding": row.id,
         "state": row.state,

@@ -6,6 +6,7 @@ holds, however much is stored.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from sqlalchemy import ColumnElement, Float, and_, case, func, or_, select
@@ -14,9 +15,17 @@ from sqlalchemy.orm import Session
 from sqlalchemy.sql.functions import GenericFunction
 
 from ldfi.experiments.domain.campaign.recording import GONE
+from ldfi.experiments.domain.judging.counts import Counts
 from ldfi.experiments.domain.judging.experiment import ACTIVE, ExperimentState
 from ldfi.experiments.domain.judging.injected import Bunch, Exposure, Injected
 from ldfi.experiments.domain.judging.verdict import Verdict
+from ldfi.experiments.store.device_sums import (
+    FIGURES,
+    HURTING,
+    SUMS,
+    compared,
+    counts_on_record,
+)
 from ldfi.experiments.store.schema import ExperimentRow
 
 LONGEST: Final = 3_600.0
@@ -42,18 +51,17 @@ _Row = ExperimentRow
 _COLUMNS: Final = (
     *(_Row.id, _Row.campaign_id, _Row.request_class, _Row.hypothesis, _Row.state, _Row.verdict),
     *(_Row.reason, _Row.armed_at, _Row.ended_at, _Row.lease_until),
-    *(_Row.members_charged, _Row.members_hurt),
+    *(_Row.members_reserved, _Row.members_charged, _Row.members_hurt),
 )
-
-
 _SUMS: Final = (
     func.count(),
-    func.count().filter((_Row.members_hurt > 0) | func.coalesce(_Row.verdict == "harmful", False)),
-    func.coalesce(func.sum(_Row.members_hurt), 0),
+    func.count().filter(_Row.verdict == "harmful"),
     func.count().filter(_Row.state.in_(ACTIVE)),
     func.count().filter(_Row.reason == GONE),
+    func.count().filter(HURTING),
+    *SUMS,
 )
-"""The fields of an :class:`Exposure`, in their order."""
+"""The fields of an :class:`Exposure`, and of its counts, in their order."""
 
 
 def within(since: float, until: float, request_class: str | None = None) -> ColumnElement[bool]:
@@ -67,14 +75,14 @@ def within(since: float, until: float, request_class: str | None = None) -> Colu
 
 def injected(session: Session, *chosen: ColumnElement[bool]) -> list[Injected]:
     """List experiments in the order in which they were armed."""
-    query = select(*_COLUMNS).where(*chosen)
+    query = select(*_COLUMNS, *FIGURES).where(*chosen)
     rows = session.execute(query.order_by(_Row.armed_at, _Row.id))
-    return [_injected(*row) for row in rows]
+    return [_injected(row, compared(row[len(_COLUMNS) :])) for row in rows]
 
 
 def injected_of(row: ExperimentRow) -> Injected:
     """Read the same from a whole record."""
-    return _injected(*(getattr(row, column.key) for column in _COLUMNS))
+    return _injected(row, row.comparison or {})
 
 
 def exposure(
@@ -82,7 +90,7 @@ def exposure(
 ) -> Exposure:
     """Sum up what they did, as far as it is on record."""
     query = select(*_SUMS).where(within(since, until, request_class))
-    return Exposure(*session.execute(query.select_from(_Row)).one())
+    return _exposure(*session.execute(query.select_from(_Row)).one())
 
 
 def _lasted(since: float) -> ColumnElement[bool]:
@@ -114,38 +122,30 @@ def bunches(
     query = select(*of[:3], func.min(_Row.id), func.min(_Row.armed_at), *_SUMS)
     rows = session.execute(query.where(chosen).group_by(*of))
     return [
-        Bunch(name, int(at), cast(Verdict | None, verdict), first, begun,
-              Exposure(*sums))
+        Bunch(name, int(at), cast(Verdict | None, verdict), first, begun, _exposure(*sums))
         for name, at, verdict, first, begun, *sums in rows
-    ]  # fmt: skip
+    ]
 
 
-def _injected(
-    identity: str,
-    campaign_id: str,
-    request_class: str,
-    hypothesis: list[str],
-    state: str,
-    verdict: str | None,
-    reason: str,
-    armed_at: Any,
-    ended_at: float | None,
-    lease_until: float | None,
-    charged: int,
-    hurt: int,
-) -> Injected:
-    ends = [each for each in (ended_at, lease_until) if each is not None]
+def _exposure(
+    experiments: int, harmful: int, running: int, lost: int, hurting: int, *devices: int
+) -> Exposure:
+    return Exposure(experiments, harmful, running, lost, hurting, Counts(*map(int, devices)))
+
+
+def _injected(row: Any, comparison: Mapping[str, Any]) -> Injected:
+    """``row``: a record, or ``_COLUMNS`` of it."""
+    ends = [each for each in (row.ended_at, row.lease_until) if each is not None]
     return Injected(
-        id=identity,
-        campaign_id=campaign_id,
-        request_class=request_class,
-        hypothesis=tuple(hypothesis),
-        state=cast(ExperimentState, state),
-        verdict=cast(Verdict | None, verdict),
-        reason=reason,
-        since=armed_at,
+        id=row.id,
+        campaign_id=row.campaign_id,
+        request_class=row.request_class,
+        hypothesis=tuple(row.hypothesis),
+        state=cast(ExperimentState, row.state),
+        verdict=cast(Verdict | None, row.verdict),
+        reason=row.reason,
+        since=row.armed_at,
         until=min(ends, default=None),
-        treated=charged,
-        hurt=hurt,
-        lost=reason == GONE,
+        counts=counts_on_record(row, comparison),
+        lost=row.reason == GONE,
     )

@@ -13,7 +13,6 @@ from ldfi.analysis.phrases import (
     said_outcome,
     said_point,
     said_shortly,
-    said_together,
 )
 
 
@@ -54,7 +53,6 @@ def test_kinds_of_fault() -> None:
     assert said_fault("slow:2@a>function:f") == "a's f() takes 2 s to send its body"
     assert said_fault("slow:0.5..2@a>function:f") == "a's f() takes 0.5..2 s to send its body"
     assert said_fault("down@recordsdb") == "all of recordsdb is down"
-    assert said_together(["error@a>function:f", "down@db"]) == "a's f() fails and all of db is down"
 
 
 def arm(devices: int, failures: int) -> dict[str, Any]:
@@ -77,6 +75,7 @@ def test_outcomes() -> None:
         (well, "inconclusive"),
         (well, None),
         ({**well, "hurt": 3}, "tolerated"),
+        ({**well, "others": {"met": 2, "hurt": 1}}, "tolerated"),
     ):
         assert said_outcome(counts, verdict) == (
             "Of 5 devices that met these failures, none was seen to fail; of 9 devices that did "
@@ -116,6 +115,12 @@ PLAYLIST, POPULAR = "api>http:GET:playlist/members/*", "api>http:GET:popular/top
         (["error@a>cache:get:hot"], "a's look-up in the cache (get hot) fails"),
         (["error@home>function:rank"], "home's rank() fails"),
         ([], "nothing fails"),
+        ([f"error@s{n}" for n in range(4)], "s0, s1, s2 and 1 more all fail"),
+        ([f"error@s{n}" for n in range(60)], "s0, s1, s2 and 57 more all fail"),
+        (
+            ["down@db", *(f"refused@s{n}" for n in range(59))],
+            "db is down, s0 and s1 do not answer and 57 more",
+        ),
     ],
 )
 def test_shortly(faults: list[str], said: str) -> None:

@@ -126,9 +126,9 @@ def test_a_campaign_watched_to_its_end_shows_its_verdicts() -> None:
     assert document["state"] == "finished"
     assert {tuple(each["faults"]) for each in document["found"]} == FOUND
     assert {each["state"] for each in document["found"]} == {"open"}
-    assert "GET /boot harmful error@layout; treatment" in shown
+    assert "GET /boot harmful layout fails; treatment" in shown
     assert "control 0/" in shown
-    assert "finding open error@playlist + error@popular" in shown
+    assert "finding open playlist and popular both fail" in shown
     assert shown.count("campaign finished") == 1
     assert "\x1b" not in shown  # no terminal, so plain lines
 

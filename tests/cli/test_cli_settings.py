@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ldfi.cli.campaign import calendar, schedule
 from ldfi.cli.durations import seconds
 from ldfi.cli.settings import checked, pairs, read
-from ldfi.cli.words import interval, length, percent, short
+from ldfi.cli.words import interval, length, percent
 from ldfi.errors import Invalid
 from ldfi.experiments.api.new_campaign import NewCampaign
 
@@ -122,4 +122,3 @@ def test_numbers_as_people_read_them() -> None:
         "2 h",
         "2 d",
     ]
-    assert short(["a", "b", "c", "d"]) == "a + b + c and 1 more"

@@ -187,8 +187,7 @@ def result(*found: str, planted: tuple[str, ...] = ("one", "two"), **more: Any) 
         "matched": set(found) == set(planted),
         "decided": True,
         "experiments": 15,
-        "exposed_members": 41,
-        "failed_members": 11,
+        "devices": {"treated": 60, "reached": 41, "hurt": 11},
         "seconds": 52.3,
         **more,
     }

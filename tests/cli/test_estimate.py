@@ -12,11 +12,11 @@ from ldfi.cli.estimate import so_far
 @pytest.mark.parametrize(
     ("experiments", "open_", "says"),
     [
-        (0, 4, "0 experiments in 2 min, 0 of 1 class done, 1 finding, 4 hypotheses open; "
+        (0, 4, "0 experiments in 2 min, 0 of 1 class done, 1 finding, 4 hypotheses left to try; "
          "how long it takes is unknown yet"),
-        (12, 4, "12 experiments in 2 min, 0 of 1 class done, 1 finding, 4 hypotheses open; "
+        (12, 4, "12 experiments in 2 min, 0 of 1 class done, 1 finding, 4 hypotheses left to try; "
          "about 40 s more at this rate"),
-        (12, 0, "12 experiments in 2 min, 0 of 1 class done, 1 finding, 0 hypotheses open; "
+        (12, 0, "12 experiments in 2 min, 0 of 1 class done, 1 finding, 0 hypotheses left to try; "
          "nothing left to try for now"),
     ],
 )  # fmt: skip

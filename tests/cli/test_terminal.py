@@ -105,7 +105,7 @@ def test_the_demo_takes_names_as_they_are() -> None:
     running = {"name": HOSTILE, "open": 1, "running": {"hypothesis": [f"down@{HOSTILE}"]}}
     assert _shown(demo_view.foot({"classes": [running]}, 0)).count(HOSTILE) == 1
     row = {"class": HOSTILE, "faults": [HOSTILE], "weakness": HOSTILE, "found": False}
-    told = {"experiments": 0, "exposed_members": 0, "failed_members": 0, "seconds": 1.0}
+    told = {"experiments": 0, "devices": {"reached": 0, "hurt": 0}, "seconds": 1.0}
     first, *_ = demo_view.sentences({"comparison": [row], "matched": False, **told})
     assert _shown(first).count(HOSTILE) == 1
 

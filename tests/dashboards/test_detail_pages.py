@@ -55,7 +55,7 @@ def test_a_finding_can_be_read_by_whoever_has_never_heard_of_points(
 ) -> None:
     text = text_of(here.logged_in("viewer").get(f"/findings/{double}"))
 
-    assert "GET /boot hurts users" in text
+    assert "GET /boot is lost when" in text
     assert "users do not get what they ask for" in text
     assert "at the same time" in text
     assert re.search(r"All \d+ devices that met these failures did not get what they", text)

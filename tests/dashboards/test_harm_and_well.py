@@ -19,14 +19,18 @@ from sqlalchemy import select
 
 from ldfi.cli.experiment_view import experiment_table, side_by_side
 from ldfi.cli.findings import _picture
-from ldfi.dashboards.work.experiment_story import VERDICTS
+from ldfi.experiments.queries.wording import outcome_in_a_sentence
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from tests.dashboards.browsing import Browser, site, text_of
 from tests.dashboards.seeded import Seeded
 from tests.kit.service import GIVEN, Unlimited, bearer, service
 
-HARM = ("users do not get what they ask for with", "hurts users", VERDICTS["harmful"])
+HARM = (
+    "users do not get what they ask for with",
+    "hurts users",
+    outcome_in_a_sentence("harmful", 0),
+)
 WELL = "all got what they asked for"
 OUTCOMES = st.sampled_from([(9, 0), (9, 9), (9, 4), (1, 0), (1, 1), (0, 0)])
 ON_RECORD = st.tuples(

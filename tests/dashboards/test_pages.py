@@ -223,7 +223,7 @@ def test_a_campaign_that_is_over_shows_what_it_did(viewer: Browser, seeded: Seed
         "finished",
         "3 of 3 explored to the end",
         "GET /play",
-        "hurt somebody",
+        "harmful",
         "survived",
     ):
         assert part in said

@@ -7,9 +7,10 @@ it is known, that this was the incident is not. "No" is said only where it is ce
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
+from ldfi.experiments.domain.judging.counts import Counts
 from ldfi.experiments.domain.judging.experiment import ACTIVE, ExperimentState
 from ldfi.experiments.domain.judging.verdict import Verdict
 
@@ -21,8 +22,8 @@ class Injected:
     """An experiment that was armed.
 
     ``until``: after which nothing of it is injected, for sure: its end, or that of its lease; None
-    where neither is known. ``treated``: devices, at most. ``hurt``: those of them that failed.
-    ``lost``: nobody knows what it did, since it was abandoned.
+    where neither is known. ``counts``: its devices, as far as anybody knows. ``lost``: nobody knows
+    what it did, since it was abandoned.
     """
 
     id: str
@@ -34,20 +35,13 @@ class Injected:
     reason: str
     since: float
     until: float | None
-    treated: int
-    hurt: int
+    counts: Counts
     lost: bool
 
     @property
     def running(self) -> bool:
         """Return whether it may still be injected somewhere."""
         return self.state in ACTIVE
-
-    @property
-    def harmful(self) -> bool:
-        """Return whether anybody is known to have been hurt under it, by its verdict or by
-        chance."""
-        return self.hurt > 0 or self.verdict == "harmful"
 
     def within(self, since: float, until: float) -> bool:
         """Return whether it may have been injected at some time of this window."""
@@ -56,13 +50,18 @@ class Injected:
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """What all experiments of a window did together."""
+    """What all experiments of a window did together.
+
+    ``harmful``: experiments of that verdict; ``hurting``: those under which devices were hurt,
+    whatever the verdict. ``counts``: their devices, as far as anybody knows.
+    """
 
     experiments: int = 0
     harmful: int = 0
-    hurt: int = 0
     running: int = 0
     lost: int = 0
+    hurting: int = 0
+    counts: Counts = field(default_factory=Counts)
 
     @classmethod
     def of(cls, injected: Iterable[Injected]) -> Exposure:
@@ -70,26 +69,23 @@ class Exposure:
         found = list(injected)
         return cls(
             experiments=len(found),
-            harmful=sum(each.harmful for each in found),
-            hurt=sum(each.hurt for each in found),
+            harmful=sum(each.verdict == "harmful" for each in found),
             running=sum(each.running for each in found),
             lost=sum(each.lost for each in found),
+            hurting=sum(each.counts.hurting for each in found),
+            counts=sum((each.counts for each in found), Counts()),
         )
 
     def __add__(self, other: Exposure) -> Exposure:
         """Take both together."""
-        return Exposure(
-            self.experiments + other.experiments,
-            self.harmful + other.harmful,
-            self.hurt + other.hurt,
-            self.running + other.running,
-            self.lost + other.lost,
-        )
+        names = (each.name for each in fields(self))
+        return Exposure(*(getattr(self, name) + getattr(other, name) for name in names))
 
     @property
     def answer(self) -> WasIt:
         """Answer *was it us?* A running one has not said yet."""
-        return "perhaps" if self.harmful or self.running or self.lost else "no"
+        suspect = self.harmful or self.hurting or self.running or self.lost
+        return "perhaps" if suspect else "no"
 
     @property
     def words(self) -> str:
@@ -99,7 +95,7 @@ class Exposure:
         if self.answer == "no":
             ran = "one experiment" if self.experiments == 1 else f"{self.experiments:,} experiments"
             return f"No: {ran} ran, and hurt nobody."
-        said = [self._harm()] if self.harmful else []
+        said = [self._harm()] if self.harmful or self.hurting else []
         if self.running:
             said.append(f"{_of(self.running, self.experiments)} may still be injecting")
         if self.lost:
@@ -107,10 +103,26 @@ class Exposure:
         return f"Perhaps: {', and '.join(said)}."
 
     def _harm(self) -> str:
-        which = _of(self.harmful, self.experiments)
-        if not self.hurt:
+        if not self.hurting:
+            which = _of(self.harmful, self.experiments)
             return f"{which} was harmful" if self.harmful == 1 else f"{which} were harmful"
-        return f"{which} hurt {'one device' if self.hurt == 1 else f'{self.hurt:,} devices'}"
+        return f"{_of(self.hurting, self.experiments)} hurt {self.hurt_in_words}"
+
+    @property
+    def hurt_in_words(self) -> str:
+        """Say how many were hurt: ``3 devices and one bystander``."""
+        return hurt_in_words(self.counts.hurt, self.counts.bystanders_hurt)
+
+
+def hurt_in_words(hurt: int, bystanders: int) -> str:
+    """Say how many devices were hurt, and bystanders apart; ``nobody`` only where none was."""
+    said = [_counted(hurt, "device")] if hurt else []
+    said += [_counted(bystanders, "bystander")] if bystanders else []
+    return " and ".join(said) or "nobody"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"one {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def _of(some: int, every: int) -> str:

@@ -105,7 +105,7 @@ def test_a_campaign_from_its_creation_to_a_finding(browser: Browser, tmp_path: P
         visitor.visit("/")
 
         confirmed.get_by_role("link").first.click()
-        expect(page.get_by_role("heading", level=1)).to_contain_text("hurts users")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("is lost when")
         expect(page.get_by_role("main")).to_contain_text(WEAKNESS)
         _copy(page)
         visitor.check()

@@ -124,7 +124,7 @@ def test_a_finding_opens_from_a_disk(
 
     page.goto(file.as_uri())
 
-    expect(page.get_by_role("heading", level=1)).to_contain_text("hurts users")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("when")
     expect(page.locator(".call.injected").first).to_be_visible()
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (ground == "rgb(245, 246, 248)") is (scheme == "light")

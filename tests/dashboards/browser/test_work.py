@@ -32,7 +32,7 @@ def test_promise_and_use_and_the_open_questions_are_in_sight(worker: Watched, si
     said = in_sight(worker.visit(f"/campaigns/{site.known.campaigns['nightly']}"))
     assert "“nightly” is over: 7 weaknesses, and no question is open" in said
     assert "10,000 devices in a run, never more than 300 at once" in said
-    assert re.search(r"Devices hurt \d+ of \d+ that took part", said)
+    assert re.search(r"Devices hurt \d+ of \d+ treated", said)
     assert "Open questions so far" in said
     worker.check()
 

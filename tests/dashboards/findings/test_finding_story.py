@@ -13,10 +13,11 @@ from ldfi.analysis.repairs.called import BY_THEIR_NAMES
 from ldfi.analysis.repairs.owners import Owners
 from ldfi.dashboards.findings.finding_story import FindingStory, finding_story
 from ldfi.dashboards.render import environment
-from ldfi.dashboards.work.experiment_story import VERDICTS, now_of
+from ldfi.dashboards.work.experiment_story import now_of
 from ldfi.experiments.api.repairs import explained
 from ldfi.experiments.api.views import ExperimentView
 from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.queries.wording import outcome_in_a_sentence
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from ldfi.testing.programs import Caller, CallFailed
 from ldfi.testing.sharing import Breaker
@@ -122,7 +123,7 @@ def test_harm_and_that_nobody_was_hurt_are_never_said_of_one_finding() -> None:
     assert "others fail beside" in body
     assert "interference" in shown.view.sentence
     for page in pages:
-        assert page.verdict == VERDICTS["inconclusive"]
+        assert page.verdict == outcome_in_a_sentence("inconclusive", 0)
         assert page.saw.startswith("Interference: ")
 
 

@@ -14,6 +14,7 @@ from ldfi.dashboards.now import strip
 from ldfi.dashboards.now.day_kept import EVERY
 from ldfi.dashboards.now.now_story import StatusLine
 from ldfi.dashboards.worst import ranked
+from ldfi.experiments.domain.judging.counts import Counts
 from ldfi.experiments.domain.judging.injected import Bunch, Exposure
 from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
@@ -37,10 +38,14 @@ def standing(**given: object) -> StatusLine:
         ({}, "Nothing is injected. All is well.", "calm"),
         ({"waiting": 1}, "Nothing is injected. One thing waits for somebody.", "busy"),
         ({"waiting": 4}, "Nothing is injected. 4 things wait for somebody.", "busy"),
-        ({"hurt": [0]}, "One experiment is running. It has hurt nobody so far.", "busy"),
-        ({"hurt": [0, 3]}, "Two experiments are running. They have hurt 3 devices so far.", "bad"),
-        ({"hurt": [1]}, "One experiment is running. It has hurt one device so far.", "bad"),
-        ({"halted": True, "hurt": [2]}, "Nothing is injected. Everything is halted.", "bad"),
+        ({"hurt": [(0, 0)]}, "One experiment is running. It has hurt nobody so far.", "busy"),
+        (
+            {"hurt": [(0, 0), (3, 0)]},
+            "Two experiments are running. They have hurt 3 devices so far.",
+            "bad",
+        ),
+        ({"hurt": [(1, 0)]}, "One experiment is running. It has hurt one device so far.", "bad"),
+        ({"halted": True, "hurt": [(2, 0)]}, "Nothing is injected. Everything is halted.", "bad"),
         ({"breach": True}, "Nothing is injected. A guardrail is breached.", "bad"),
         ({"stuck": True}, "Nothing can be injected: no edge asks for rules.", "busy"),
     ],
@@ -54,7 +59,7 @@ def some(
 ) -> Bunch:
     """So many experiments, armed ``at`` hours after midnight."""
     harmful = count if verdict == "harmful" else 0
-    exposure = Exposure(count, harmful, 3 * harmful, count if running else 0)
+    exposure = Exposure(count, harmful, count if running else 0, counts=Counts(hurt=3 * harmful))
     return Bunch(name, int(at * HOUR // EVERY), verdict, f"{name[-1]}{at}", at * HOUR, exposure)
 
 
@@ -82,7 +87,7 @@ def test_what_would_lie_on_each_other_is_one_mark_that_leads_to_all() -> None:
     found = strip.by_class([some("GET /a", 10, "harmful", 40)])
     (row,) = strip.rows(found, 0, 24 * HOUR, {})
     (mark,) = row.marks
-    assert mark.what == "40 experiments: hurt somebody"
+    assert mark.what == "40 experiments: harmful"
     assert mark.to.startswith("/was-it-us?since=1970-01-01T10:00:00Z&until=1970-01-01T10:06:00Z")
     assert row.exposure.experiments == 40
 
@@ -196,7 +201,7 @@ def test_was_it_us_says_what_was_armed_and_who_halted(harbour: Site) -> None:
     said = text_of(viewer.get("/was-it-us"))
     for part in (
         "Perhaps:",
-        "pump's call to tank (PUT /levels/*)",
+        "tank does not answer",
         "devices hurt",
         "harmful",
         "ben · halt the sluice sticks",
@@ -261,9 +266,7 @@ def test_rows_of_the_audit_name_class_and_fault(harbour: Site) -> None:
     viewer = harbour.logged_in("viewer")
     for kind in ("experiment", "finding"):
         said = text_of(viewer.get(f"/audit?kind={kind}"))
-        assert "GET /locks : pump's call to tank (PUT /levels/*)" in said or (
-            "GET /locks: pump's call to tank (PUT /levels/*)" in said
-        )
+        assert re.search(r"GET /locks ?: tank does not answer", said)
 
 
 def test_the_link_is_whole() -> None:

@@ -47,7 +47,7 @@ def ended(kind: str, held: tuple[str, ...] = (), **left: Any) -> dict[str, Any]:
         (campaign("running", (3, 1), (1, 0)), "“tides”: 4 questions are open"),
         (campaign("running", (1, 0)), "“tides”: one question is open"),
         (campaign("stopped"), "“tides” was stopped: nothing was tried"),
-        (campaign("stopped", (0, 0)), "was stopped: before its end, nothing was found to hurt"),
+        (campaign("stopped", (0, 0)), "was stopped: before its end, no weakness was found"),
         (campaign("stopped", (2, 1)), "was stopped: 2 questions are open, one weakness"),
         (
             campaign("finished", (0, 2), ending=ended("complete")),
@@ -55,11 +55,11 @@ def ended(kind: str, held: tuple[str, ...] = (), **left: Any) -> dict[str, Any]:
         ),
         (
             campaign("finished", (0, 0), ending=ended("open", unreached={"a>b": "fit"})),
-            "is over: not everything could be tried and nothing was found to hurt",
+            "is over: not everything could be tried and no weakness was found",
         ),
         (
             campaign("finished", (0, 0), ending=ended("open", silent=["a>b"], why={"x": 2})),
-            "is over: 2 questions are open, not everything could be tried and nothing was",
+            "is over: 2 questions are open, not everything could be tried and no weakness",
         ),
         (
             campaign("finished", (0, 1), ending=ended("open", held=("GET /1",))),
@@ -67,11 +67,11 @@ def ended(kind: str, held: tuple[str, ...] = (), **left: Any) -> dict[str, Any]:
         ),
         (
             campaign("finished", (5, 0), ending=ended("out of budget", why={"not tried": 5})),
-            "is over: its devices are spent, 5 questions are open and nothing was found to hurt",
+            "is over: its devices are spent, 5 questions are open and no weakness was found",
         ),
         (
             campaign("finished", (0, 0), ending=ended("out of time")),
-            "is over: the solver ran out of time and nothing was found to hurt",
+            "is over: the solver ran out of time and no weakness was found",
         ),
     ],
 )

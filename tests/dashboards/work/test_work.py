@@ -83,7 +83,7 @@ def test_a_campaign_holds_what_it_cost_against_what_it_promised(
         "The same as a list",
         "what is proved of them",
     )
-    hurt = re.search(r"Devices hurt (\d+) of (\d+) that took part", said)
+    hurt = re.search(r"Devices hurt (\d+) of (\d+) treated", said)
     assert hurt is not None and 0 < int(hurt[1]) <= int(hurt[2])
 
 
@@ -107,12 +107,12 @@ def test_experiments_are_told_and_their_exact_names_are_there(operator: Browser)
     said = answers(
         operator,
         "/experiments",
-        "hurt somebody",
+        "harmful",
         "GET /locks: tank does not answer",
         "refused@pump>http:PUT:tank/levels/*",
-        "Hurt, of those that met it",
+        "Hurt, of those reached",
     )
-    count = re.search(r"(\d+) experiments have ended: (\d+) hurt somebody", said)
+    count = re.search(r"(\d+) experiments have ended: (\d+) harmful", said)
     assert count is not None and int(count[1]) >= int(count[2]) > 0
 
 
@@ -174,7 +174,7 @@ def test_proof_says_what_is_shown_assumed_open_and_doubted(operator: Browser) ->
 def test_calendar_maintenance_and_audit_begin_with_an_answer(operator: Browser) -> None:
     assert "No run is planned" in text_of(operator.get("/calendar"))
     assert "sluicedb is under maintenance" in text_of(operator.get("/maintenance"))
-    assert "GET /locks: pump's call to tank" in text_of(operator.get("/audit?kind=experiment"))
+    assert "GET /locks: tank does not answer" in text_of(operator.get("/audit?kind=experiment"))
     assert "No two versions were compared yet" in text_of(operator.get("/replays"))
 
 

@@ -209,7 +209,7 @@ def test_an_event_says_all_that_a_tracker_needs(database: Database) -> None:
     with database.read() as session:
         (text,) = [row.document["text"] for row in session.scalars(select(NotificationRow))]
     assert text.splitlines() == [
-        "error@a, error@b together: open",
+        "a and b both fail: open",
         "19 of 20 failed in treatment, 0 of 21 failed in control",
     ]
 

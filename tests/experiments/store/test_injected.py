@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, select, text
 
 from ldfi.experiments.domain.campaign.recording import GONE
+from ldfi.experiments.domain.judging.counts import Counts
+from ldfi.experiments.domain.judging.experiment import ExperimentState
 from ldfi.experiments.domain.judging.injected import Bunch, Exposure, Injected
+from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.store import Database
 from ldfi.experiments.store import injected as stored
 from ldfi.experiments.store.schema import ExperimentRow
@@ -57,8 +60,22 @@ def experiments(draw: st.DrawFn) -> list[ExperimentRow]:
                 armed_at=armed_at,
                 lease_until=None if armed_at is None else armed_at + lease,
                 ended_at=(armed_at or AT) + took if over else None,
+                members_reserved=9,
                 members_charged=5,
                 members_hurt=draw(st.integers(0, 3)),
+                comparison=draw(
+                    st.none()
+                    | st.builds(
+                        lambda beside, failed, reached: {
+                            "others": {"hurt": beside},
+                            "control": {"devices": 4, "failures": failed},
+                            "exposed": reached,
+                        },
+                        st.integers(0, 2),
+                        st.integers(0, 4),
+                        st.integers(3, 8),
+                    )
+                ),
             )
         )
     return found
@@ -120,8 +137,11 @@ def test_one_index_answers(database: Database, name: str | None) -> None:
     assert "SEARCH experiment USING INDEX ix_experiment_armed_at" in said
 
 
-def an(verdict: str | None, hurt: int, state: str = "decided", lost: bool = False) -> Injected:
-    return Injected("e", "c", "GET /a", ("error@p",), state, verdict, "", 1, 2, 20, hurt, lost)  # type: ignore[arg-type]
+def an(
+    verdict: Verdict | None, hurt: int, state: ExperimentState = "decided", lost: bool = False
+) -> Injected:
+    counts = Counts(20, 20, hurt, hurt, hurt)
+    return Injected("e", "c", "GET /a", ("error@p",), state, verdict, "", 1, 2, counts, lost)
 
 
 SURVIVED, HARMFUL = an("tolerated", 0), an("harmful", 18)
