@@ -21,6 +21,8 @@ import typer
 from typer.models import ArgumentInfo, ParameterInfo
 
 from ldfi.cli.commands import COMMANDS
+from ldfi.cli.help import readable
+from ldfi.cli.local_time import with_utc
 from ldfi.experiments.api.app import create_app
 from ldfi.experiments.cluster.service import Service
 from ldfi.experiments.cluster.tokens import Tokens
@@ -177,9 +179,9 @@ def _commands() -> Iterator[tuple[str, Callable[..., Any]]]:
     for row in COMMANDS:
         found = row.found()
         if isinstance(found, typer.Typer):
-            yield from _commands_of(found, f"ldfi {row.name}")
+            yield from _commands_of(readable(found), f"ldfi {row.name}")
         else:
-            yield f"ldfi {row.name}", found
+            yield f"ldfi {row.name}", with_utc(found)
 
 
 def _commands_of(group: typer.Typer, path: str) -> Iterator[tuple[str, Callable[..., Any]]]:
