@@ -22,7 +22,7 @@ from sqlalchemy import select
 from ldfi.experiments.api.ingest import _outcome
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.campaign.lifecycle import HURTING
-from ldfi.experiments.domain.judging.verdict import Counts
+from ldfi.experiments.domain.judging.sequential_tests import Counts
 from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.scheduler import state

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
-from ldfi.experiments.domain.judging.verdict import CurvePoint
+from ldfi.experiments.domain.judging.sequential_tests import CurvePoint
 from ldfi.experiments.domain.settings import Thresholds
 from ldfi.experiments.domain.traffic.catalogue import Look
 

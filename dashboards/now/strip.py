@@ -19,7 +19,7 @@ from ldfi.dashboards.experiment_rows import KINDS, Kind
 from ldfi.dashboards.links import to_experiment, to_was_it_us
 from ldfi.dashboards.now.day_kept import EVERY
 from ldfi.experiments.domain.judging.injected import Bunch, Exposure
-from ldfi.experiments.domain.judging.verdict import Verdict
+from ldfi.experiments.domain.judging.sequential_tests import Verdict
 
 EVERY_HOURS: Final = 3
 HEIGHT: Final = 28

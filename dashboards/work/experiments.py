@@ -36,7 +36,7 @@ from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running, live_experiments
 from ldfi.experiments.api.views import ExperimentView
 from ldfi.experiments.domain.judging.experiment import ExperimentState
-from ldfi.experiments.domain.judging.verdict import Verdict
+from ldfi.experiments.domain.judging.sequential_tests import Verdict
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.queries.experiment_summary import experiment_summary
 from ldfi.experiments.queries.wording import OUTCOMES, purpose_in_words

@@ -26,7 +26,7 @@ from ldfi.experiments.api.service import (
 )
 from ldfi.experiments.api.views import CampaignView, ExperimentView
 from ldfi.experiments.domain.judging.experiment import ExperimentState
-from ldfi.experiments.domain.judging.verdict import Verdict
+from ldfi.experiments.domain.judging.sequential_tests import Verdict
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import campaigns as stored
 from ldfi.experiments.store import experiments as on_record

@@ -27,8 +27,8 @@ from ldfi.experiments.api.views import (
     WatchedClass,
     WhatIfView,
 )
-from ldfi.experiments.domain.gates.gate import gate as gate_of
 from ldfi.experiments.domain.gates.maintenance import Maintenance
+from ldfi.experiments.domain.gates.upgrade_gate import gate as gate_of
 from ldfi.experiments.domain.gates.whatif import what_if
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.patterns import matching

@@ -10,8 +10,8 @@ from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.campaign.ending import EndKind
 from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.gates.feasibility import Decides
-from ldfi.experiments.domain.gates.gate import Gate, GateVerdict
 from ldfi.experiments.domain.gates.maintenance import Maintenance
+from ldfi.experiments.domain.gates.upgrade_gate import Gate, GateVerdict
 from ldfi.experiments.domain.gates.whatif import WhatIf
 from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.judging.counts import Counts

@@ -18,7 +18,7 @@ from ldfi.experiments.domain.campaign.recording import GONE
 from ldfi.experiments.domain.judging.counts import Counts
 from ldfi.experiments.domain.judging.experiment import ACTIVE, ExperimentState
 from ldfi.experiments.domain.judging.injected import Bunch, Exposure, Injected
-from ldfi.experiments.domain.judging.verdict import Verdict
+from ldfi.experiments.domain.judging.sequential_tests import Verdict
 from ldfi.experiments.store.device_sums import (
     FIGURES,
     HURTING,

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign import campaign, lifecycle
 from ldfi.experiments.domain.judging import experiment
-from ldfi.experiments.domain.judging.verdict import Verdict
+from ldfi.experiments.domain.judging.sequential_tests import Verdict
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.store import chain_check
 from ldfi.experiments.store.arming import DAY, HOUR, charged_within

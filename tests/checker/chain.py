@@ -24,7 +24,7 @@ from ldfi.checker.head import (
 from ldfi.checker.judged import counts
 from ldfi.checker.record import Arms, Rested, RunRecord
 from ldfi.checker.statistics import JudgingRule
-from ldfi.experiments.domain.judging.verdict import SequentialTests
+from ldfi.experiments.domain.judging.sequential_tests import SequentialTests
 from ldfi.experiments.domain.settings import Thresholds
 
 CLASSES = (("GET /boot", 1), ("GET /boot", 2), ("GET /play/*", 1))

@@ -25,7 +25,7 @@ from ldfi.checker.head import Head, SigningKey
 from ldfi.checker.judged import wrong
 from ldfi.checker.record import RunRecord
 from ldfi.checker.verify import Against, Examined, verify
-from ldfi.experiments.domain.judging.verdict import SequentialTests
+from ldfi.experiments.domain.judging.sequential_tests import SequentialTests
 from ldfi.experiments.domain.settings import Thresholds
 from tests.checker.chain import Chain, Form, certificate, chain, key_pem, record, second, trusted
 

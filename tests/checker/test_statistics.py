@@ -22,13 +22,13 @@ from ldfi.checker.statistics import (
 )
 from ldfi.experiments.domain.judging import slots
 from ldfi.experiments.domain.judging.counted import CountedTests
-from ldfi.experiments.domain.judging.slots import Opening
-from ldfi.experiments.domain.judging.verdict import (
+from ldfi.experiments.domain.judging.sequential_tests import (
     Counts,
     SequentialTests,
     ThresholdRule,
     project,
 )
+from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.settings import Thresholds
 
 SEEDS = st.integers(0, 2**32)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.dashboards.curves import evidence_picture, interval_bar, looks_picture, thresholds_of
-from ldfi.experiments.domain.judging.verdict import SequentialTests
+from ldfi.experiments.domain.judging.sequential_tests import SequentialTests
 from ldfi.experiments.domain.settings import Thresholds
 from ldfi.experiments.domain.traffic.catalogue import Look
 

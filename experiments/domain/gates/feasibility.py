@@ -25,7 +25,7 @@ from typing import Any, Final, Literal
 
 from ldfi.experiments.domain.judging import slots
 from ldfi.experiments.domain.judging.missing_reports import takes
-from ldfi.experiments.domain.judging.verdict import Verdict, tests_for
+from ldfi.experiments.domain.judging.sequential_tests import Verdict, tests_for
 from ldfi.experiments.domain.settings import (
     DEFAULTS,
     LONGEST_WINDOW,

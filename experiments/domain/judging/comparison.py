@@ -2,7 +2,8 @@
 
 The intervals say how well a rate is known from so many devices, at 95 % and for a number of
 devices fixed beforehand. They decide nothing: an experiment stops as soon as its evidence is
-enough, and for that only the tests of :mod:`ldfi.experiments.domain.judging.verdict` are valid.
+enough, and for that only the tests of :mod:`ldfi.experiments.domain.judging.sequential_tests` are
+valid.
 """
 
 from __future__ import annotations

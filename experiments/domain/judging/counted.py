@@ -26,7 +26,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Final, Self
 
-from ldfi.experiments.domain.judging.verdict import (
+from ldfi.experiments.domain.judging.sequential_tests import (
     Counts,
     CurvePoint,
     EvidenceGained,

@@ -59,10 +59,10 @@ from ldfi.experiments.domain.judging.missing_reports import (
 )
 from ldfi.experiments.domain.judging.ordered import Ordered
 from ldfi.experiments.domain.judging.reachability import Reachability
+from ldfi.experiments.domain.judging.sequential_tests import Counts, Tests, Verdict, tests_for
 from ldfi.experiments.domain.judging.shares import EdgeShare
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.judging.stays import Stays
-from ldfi.experiments.domain.judging.verdict import Counts, Tests, Verdict, tests_for
 from ldfi.experiments.domain.judging.verdict_inputs import VerdictInputs
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.cut import cut

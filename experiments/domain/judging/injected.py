@@ -12,7 +12,7 @@ from typing import Literal
 
 from ldfi.experiments.domain.judging.counts import Counts
 from ldfi.experiments.domain.judging.experiment import ACTIVE, ExperimentState
-from ldfi.experiments.domain.judging.verdict import Verdict
+from ldfi.experiments.domain.judging.sequential_tests import Verdict
 
 WasIt = Literal["no", "perhaps"]
 

@@ -18,8 +18,8 @@ from typing import Final, NamedTuple, TypedDict
 
 from ldfi.checker.record import Overruled
 from ldfi.experiments.domain.judging.ordered import Ordered
+from ldfi.experiments.domain.judging.sequential_tests import Verdict
 from ldfi.experiments.domain.judging.stays import Stays
-from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.domain.traffic.frequency import Frequency
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.lineage.waiting import SKEW, TICK

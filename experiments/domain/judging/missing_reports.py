@@ -25,7 +25,7 @@ from ldfi.checker.record import BothReports, Reports
 from ldfi.experiments.domain.judging.comparison import differ, more
 from ldfi.experiments.domain.judging.ordered import Ordered
 from ldfi.experiments.domain.judging.reachability import Reachability
-from ldfi.experiments.domain.judging.verdict import Verdict
+from ldfi.experiments.domain.judging.sequential_tests import Verdict
 from ldfi.experiments.domain.settings import Settings
 from ldfi.fit.protocol.context import Arm
 

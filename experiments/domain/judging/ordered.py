@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Set
 from dataclasses import dataclass, field
 from typing import Final
 
-from ldfi.experiments.domain.judging.verdict import Tests, Verdict
+from ldfi.experiments.domain.judging.sequential_tests import Tests, Verdict
 
 Counted = tuple[int, str, bool, bool]
 """When a request began, its trace (so that no tie is broken by arm or outcome), whether it was

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ldfi.experiments.domain.judging.ordered import Counted, Ordered
-from ldfi.experiments.domain.judging.verdict import Verdict
+from ldfi.experiments.domain.judging.sequential_tests import Verdict
 
 MOST: Final = 10_000
 """Devices with failed requests that are remembered, whether they take part or not."""

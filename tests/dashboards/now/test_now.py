@@ -16,7 +16,7 @@ from ldfi.dashboards.now.now_story import StatusLine
 from ldfi.dashboards.worst import ranked
 from ldfi.experiments.domain.judging.counts import Counts
 from ldfi.experiments.domain.judging.injected import Bunch, Exposure
-from ldfi.experiments.domain.judging.verdict import Verdict
+from ldfi.experiments.domain.judging.sequential_tests import Verdict
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from tests.dashboards.browsing import Browser, Markup, Site, counting, knowing, text_of
 from tests.dashboards.test_queries import MOST

@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from ldfi.errors import PrometheusError
 from ldfi.experiments.domain.judging.experiment import Experiment
-from ldfi.experiments.domain.judging.verdict import Counts
+from ldfi.experiments.domain.judging.sequential_tests import Counts
 from ldfi.experiments.domain.settings import PromqlOutcome
 from ldfi.experiments.scheduler import counts
 from ldfi.experiments.scheduler.engine import Engine

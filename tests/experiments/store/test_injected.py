@@ -13,7 +13,7 @@ from ldfi.experiments.domain.campaign.recording import GONE
 from ldfi.experiments.domain.judging.counts import Counts
 from ldfi.experiments.domain.judging.experiment import ExperimentState
 from ldfi.experiments.domain.judging.injected import Bunch, Exposure, Injected
-from ldfi.experiments.domain.judging.verdict import Verdict
+from ldfi.experiments.domain.judging.sequential_tests import Verdict
 from ldfi.experiments.store import Database
 from ldfi.experiments.store import injected as stored
 from ldfi.experiments.store.schema import ExperimentRow

@@ -17,8 +17,8 @@ from ldfi.experiments.domain.gates.feasibility import (
     needed,
     why_not,
 )
-from ldfi.experiments.domain.judging import verdict as judging
-from ldfi.experiments.domain.judging.verdict import Verdict
+from ldfi.experiments.domain.judging import sequential_tests as judging
+from ldfi.experiments.domain.judging.sequential_tests import Verdict
 from ldfi.experiments.domain.settings import LONGEST_WINDOW, PROFILES, Profile, Settings
 
 RATES = st.floats(0.01, 2000)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ldfi.experiments.domain.judging.counted import CountedTests
 from ldfi.experiments.domain.judging.experiment import Experiment
-from ldfi.experiments.domain.judging.verdict import Counts
+from ldfi.experiments.domain.judging.sequential_tests import Counts
 from ldfi.experiments.domain.settings import PromqlOutcome, Settings, Thresholds
 from ldfi.fit.protocol.faults import Fault
 from tests.experiments.simulated import BOOT

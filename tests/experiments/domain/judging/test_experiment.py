@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from ldfi.experiments.domain.campaign.result import result_of
 from ldfi.experiments.domain.judging.experiment import Experiment, ExperimentState, comparison_of
-from ldfi.experiments.domain.judging.verdict import Counts
+from ldfi.experiments.domain.judging.sequential_tests import Counts
 from ldfi.experiments.domain.settings import PromqlOutcome, Settings
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.fit.protocol.context import Arm

@@ -26,7 +26,7 @@ from ldfi.experiments.domain.judging.missing_reports import (
 )
 from ldfi.experiments.domain.judging.ordered import Ordered
 from ldfi.experiments.domain.judging.reachability import Reachability
-from ldfi.experiments.domain.judging.verdict import SequentialTests, Verdict
+from ldfi.experiments.domain.judging.sequential_tests import SequentialTests, Verdict
 from ldfi.experiments.domain.settings import Settings
 
 SETTINGS = Settings()

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.judging import verdict as judging
+from ldfi.experiments.domain.judging import sequential_tests as judging
 from ldfi.experiments.domain.judging.ordered import Counted, Ordered
-from ldfi.experiments.domain.judging.verdict import SequentialTests, ThresholdRule
+from ldfi.experiments.domain.judging.sequential_tests import SequentialTests, ThresholdRule
 from ldfi.experiments.domain.settings import Thresholds
 
 IMPOSSIBLE = 1e-300

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.judging.ordered import Ordered
+from ldfi.experiments.domain.judging.sequential_tests import SequentialTests, Verdict
 from ldfi.experiments.domain.judging.stays import Stays
-from ldfi.experiments.domain.judging.verdict import SequentialTests, Verdict
 from ldfi.experiments.domain.settings import Thresholds
 
 SECOND = 1_000_000_000

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.gates.gate import gate
 from ldfi.experiments.domain.gates.maintenance import Maintenance
+from ldfi.experiments.domain.gates.upgrade_gate import gate
 from ldfi.experiments.domain.gates.whatif import points_named
 from ldfi.experiments.domain.settings import Settings
 from ldfi.testing.programs import Call, Step, points_of

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.judging import (
-    verdict as rules,  # `Tests`, `tests_for`: pytest would collect them
+    sequential_tests as rules,  # `Tests`, `tests_for`: pytest would collect them
 )
-from ldfi.experiments.domain.judging.verdict import (
+from ldfi.experiments.domain.judging.sequential_tests import (
     CURVE_POINTS,
     MIN_FAILURES,
     REACH,
