@@ -12,7 +12,7 @@ from ldfi.dashboards.words import duration, listed, number
 from ldfi.experiments.api.views import CampaignView, EndingView
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
 from ldfi.experiments.domain.campaign.campaign import Definition
-from ldfi.experiments.domain.judging.counts import Counts
+from ldfi.experiments.domain.judging.counts import DeviceCounts
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.queries.campaign_summary import ClassCost
 from ldfi.experiments.queries.wording import OUTCOMES
@@ -206,7 +206,7 @@ def _fold(tried: Sequence[Tried], of: frozenset[str], sign: str, said: str, asid
     return Folded(came, sign, f"{len(rows):,} {verb}", aside, rows)
 
 
-def by_class(costs: Mapping[str, ClassCost]) -> list[tuple[str, Counts]]:
+def by_class(costs: Mapping[str, ClassCost]) -> list[tuple[str, DeviceCounts]]:
     """List kinds of request with their devices, those with most hurt first."""
     found = [(name, cost.counts) for name, cost in costs.items()]
     return sorted(found, key=lambda each: (-each[1].hurt, -each[1].treated, each[0]))

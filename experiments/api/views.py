@@ -14,7 +14,7 @@ from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.upgrade_gate import Gate, GateVerdict
 from ldfi.experiments.domain.gates.whatif import WhatIf
 from ldfi.experiments.domain.judging.bystanders import Bystanders
-from ldfi.experiments.domain.judging.counts import Counts
+from ldfi.experiments.domain.judging.counts import DeviceCounts
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.injectors import NO_CONTEXT, Injectors
 from ldfi.experiments.domain.traffic.observed_kinds import shown_often
@@ -55,7 +55,7 @@ class DevicesView(View):
 
 
 def _no_devices() -> DevicesView:
-    return DevicesView.model_validate(Counts())
+    return DevicesView.model_validate(DeviceCounts())
 
 
 class ClassProgress(View):

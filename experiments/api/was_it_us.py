@@ -21,7 +21,7 @@ from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Db, Running, live_experiments
 from ldfi.experiments.api.views import AuditView, DevicesView, View
-from ldfi.experiments.domain.judging.counts import Counts, counts_so_far
+from ldfi.experiments.domain.judging.counts import DeviceCounts, counts_so_far
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.injected import Exposure, Injected, WasIt
 from ldfi.experiments.scheduler.engine import Engine
@@ -175,7 +175,7 @@ def live_exposure(
         and request_class in {None, each.request_class}
     ]
     hurting = sum(each.hurting for each in counts)
-    return Exposure(hurting=hurting, counts=sum(counts, Counts()))
+    return Exposure(hurting=hurting, counts=sum(counts, DeviceCounts()))
 
 
 def with_live(engine: Engine, injected: Sequence[Injected]) -> list[Injected]:

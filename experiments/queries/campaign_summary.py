@@ -10,7 +10,7 @@ from sqlalchemy import func, select, tuple_
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.campaign import Campaign
-from ldfi.experiments.domain.judging.counts import Counts, counts_so_far
+from ldfi.experiments.domain.judging.counts import DeviceCounts, counts_so_far
 from ldfi.experiments.queries.experiment_summary import Live
 from ldfi.experiments.store.device_sums import SUMS
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
@@ -23,7 +23,7 @@ class ClassCost:
 
     armed: int = 0
     charged: int = 0
-    counts: Counts = field(default_factory=Counts)
+    counts: DeviceCounts = field(default_factory=DeviceCounts)
 
     def __add__(self, other: ClassCost) -> ClassCost:
         """Take both together."""
@@ -53,7 +53,7 @@ class CampaignSummary:
         return sum(self.by_class.values(), ClassCost())
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> DeviceCounts:
         """Count the devices of the run's experiments."""
         return self.cost.counts
 
@@ -93,7 +93,7 @@ def _costs(session: Session, runs: Sequence[tuple[str, int]], running: Live) -> 
     for campaign, name, armed, many, *figures in session.execute(
         sums.where(mine, row.id.not_in(running))
     ):
-        costs[campaign][name] = ClassCost(armed, int(many), Counts(*map(int, figures)))
+        costs[campaign][name] = ClassCost(armed, int(many), DeviceCounts(*map(int, figures)))
     going = select(*of, row.id, row.armed_at, row.members_charged, row.members_reserved)
     rows = session.execute(going.where(mine, row.id.in_(running))) if running else ()
     for campaign, name, identity, armed_at, many, reserved in rows:

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.recording import GONE
-from ldfi.experiments.domain.judging.counts import Counts, counts_so_far
+from ldfi.experiments.domain.judging.counts import DeviceCounts, counts_so_far
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.queries.wording import outcome_in_a_sentence, outcome_in_words
 from ldfi.experiments.store.device_sums import FIGURES, compared, counts_on_record
@@ -56,7 +56,7 @@ class ExperimentSummary:
     ended_at: float | None
     open_before: int | None
     lost: bool
-    counts: Counts
+    counts: DeviceCounts
     treatment: Compared | None
     control: Compared | None
 

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, and_, case, func
 from sqlalchemy.orm import InstrumentedAttribute
 
 from ldfi.experiments.domain.campaign.recording import GONE
-from ldfi.experiments.domain.judging.counts import Counts
+from ldfi.experiments.domain.judging.counts import DeviceCounts
 from ldfi.experiments.domain.judging.experiment import ACTIVE
 from ldfi.experiments.store.schema import ExperimentRow
 
@@ -42,7 +42,7 @@ SUMS: Final = (
     _sum(_BESIDE, _OVER),
     _sum(_Row.members_reserved, and_(_ARMED, ~_OVER)),
 )
-"""The fields of :class:`Counts`, in their order."""
+"""The fields of :class:`DeviceCounts`, in their order."""
 
 HURTING: Final = and_(_OVER, (_Row.members_hurt > 0) | (func.coalesce(_BESIDE, 0) > 0))
 """Whether devices are known to have been hurt under one."""
@@ -66,15 +66,15 @@ def compared(figures: Any) -> dict[str, Any]:
     return made
 
 
-def counts_on_record(row: Any, comparison: Mapping[str, Any]) -> Counts:
+def counts_on_record(row: Any, comparison: Mapping[str, Any]) -> DeviceCounts:
     """Count the devices of an experiment from its record, or from columns of it.
     ``comparison``: what was compared in it, or :func:`compared`."""
     if row.armed_at is None:
-        return Counts()
+        return DeviceCounts()
     if row.state in ACTIVE or row.reason == GONE:
-        return Counts(reserved=row.members_reserved, unknown=row.members_reserved)
+        return DeviceCounts(reserved=row.members_reserved, unknown=row.members_reserved)
     reached = comparison.get("exposed", 0)
-    return Counts(
+    return DeviceCounts(
         reserved=row.members_reserved,
         treated=max(row.members_charged, reached),
         reached=reached,

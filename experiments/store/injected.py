@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.sql.functions import GenericFunction
 
 from ldfi.experiments.domain.campaign.recording import GONE
-from ldfi.experiments.domain.judging.counts import Counts
+from ldfi.experiments.domain.judging.counts import DeviceCounts
 from ldfi.experiments.domain.judging.experiment import ACTIVE, ExperimentState
 from ldfi.experiments.domain.judging.injected import Bunch, Exposure, Injected
 from ldfi.experiments.domain.judging.sequential_tests import Verdict
@@ -130,7 +130,7 @@ def bunches(
 def _exposure(
     experiments: int, harmful: int, running: int, lost: int, hurting: int, *devices: int
 ) -> Exposure:
-    return Exposure(experiments, harmful, running, lost, hurting, Counts(*map(int, devices)))
+    return Exposure(experiments, harmful, running, lost, hurting, DeviceCounts(*map(int, devices)))
 
 
 def _injected(row: Any, comparison: Mapping[str, Any]) -> Injected:

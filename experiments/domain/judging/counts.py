@@ -9,7 +9,7 @@ from ldfi.experiments.domain.judging.experiment import Experiment
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class DeviceCounts:
     """Devices of one experiment, or of several together: ``hurt`` ≤ ``reached`` ≤ ``treated`` ≤
     ``reserved``, and ``hurt`` ≤ ``failed``.
 
@@ -30,9 +30,9 @@ class Counts:
     bystanders_hurt: int = 0
     unknown: int = 0
 
-    def __add__(self, other: Counts) -> Counts:
+    def __add__(self, other: DeviceCounts) -> DeviceCounts:
         """Count both together."""
-        return Counts(*(getattr(self, n) + getattr(other, n) for n in NAMES))
+        return DeviceCounts(*(getattr(self, n) + getattr(other, n) for n in NAMES))
 
     @property
     def hurting(self) -> bool:
@@ -44,13 +44,13 @@ class Counts:
         return asdict(self)
 
 
-NAMES: Final = tuple(each.name for each in fields(Counts))
+NAMES: Final = tuple(each.name for each in fields(DeviceCounts))
 
 
-def counts_so_far(experiment: Experiment, reserved: int) -> Counts:
+def counts_so_far(experiment: Experiment, reserved: int) -> DeviceCounts:
     """Count the devices of an experiment that is not over. ``reserved``: by its record."""
     reached, hurt = len(experiment.exposed), len(experiment.hurt)
-    return Counts(
+    return DeviceCounts(
         reserved=reserved,
         treated=max(experiment.used, reached),  # edges say what they used a little later
         reached=reached,

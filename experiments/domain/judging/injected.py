@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
-from ldfi.experiments.domain.judging.counts import Counts
+from ldfi.experiments.domain.judging.counts import DeviceCounts
 from ldfi.experiments.domain.judging.experiment import ACTIVE, ExperimentState
 from ldfi.experiments.domain.judging.sequential_tests import Verdict
 
@@ -35,7 +35,7 @@ class Injected:
     reason: str
     since: float
     until: float | None
-    counts: Counts
+    counts: DeviceCounts
     lost: bool
 
     @property
@@ -61,7 +61,7 @@ class Exposure:
     running: int = 0
     lost: int = 0
     hurting: int = 0
-    counts: Counts = field(default_factory=Counts)
+    counts: DeviceCounts = field(default_factory=DeviceCounts)
 
     @classmethod
     def of(cls, injected: Iterable[Injected]) -> Exposure:
@@ -73,7 +73,7 @@ class Exposure:
             running=sum(each.running for each in found),
             lost=sum(each.lost for each in found),
             hurting=sum(each.counts.hurting for each in found),
-            counts=sum((each.counts for each in found), Counts()),
+            counts=sum((each.counts for each in found), DeviceCounts()),
         )
 
     def __add__(self, other: Exposure) -> Exposure:

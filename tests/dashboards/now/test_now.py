@@ -14,7 +14,7 @@ from ldfi.dashboards.now import strip
 from ldfi.dashboards.now.day_kept import EVERY
 from ldfi.dashboards.now.now_story import StatusLine
 from ldfi.dashboards.worst import ranked
-from ldfi.experiments.domain.judging.counts import Counts
+from ldfi.experiments.domain.judging.counts import DeviceCounts
 from ldfi.experiments.domain.judging.injected import Bunch, Exposure
 from ldfi.experiments.domain.judging.sequential_tests import Verdict
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
@@ -59,7 +59,9 @@ def some(
 ) -> Bunch:
     """So many experiments, armed ``at`` hours after midnight."""
     harmful = count if verdict == "harmful" else 0
-    exposure = Exposure(count, harmful, count if running else 0, counts=Counts(hurt=3 * harmful))
+    exposure = Exposure(
+        count, harmful, count if running else 0, counts=DeviceCounts(hurt=3 * harmful)
+    )
     return Bunch(name, int(at * HOUR // EVERY), verdict, f"{name[-1]}{at}", at * HOUR, exposure)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.judging.counts import Counts, counts_so_far
+from ldfi.experiments.domain.judging.counts import DeviceCounts, counts_so_far
 from ldfi.experiments.domain.judging.experiment import ACTIVE, Experiment
 from ldfi.experiments.queries.campaign_summary import campaign_summaries, campaign_summary
 from ldfi.experiments.queries.experiment_summary import experiment_summary, experiments_of_run
@@ -57,7 +57,7 @@ def test_counts_add_up(database: Database, store: Store, data: st.DataObject) ->
     expected = {
         each.row.id: counts_so_far(live[each.row.id], each.devices["reserved"])
         if each.row.id in live
-        else Counts(**each.devices)
+        else DeviceCounts(**each.devices)
         for each in store.experiments
     }
     with database.read() as session:
@@ -72,13 +72,13 @@ def test_counts_add_up(database: Database, store: Store, data: st.DataObject) ->
                 one.row.id: expected[one.row.id] for one in mine
             }
             assert summary == campaign_summary(session, row, None, live)
-            assert summary.counts == sum((one.counts for one in of_run), Counts())
+            assert summary.counts == sum((one.counts for one in of_run), DeviceCounts())
             assert summary.cost.armed == sum(one.armed for one in mine)
         window = stored.injected(session, stored.within(NOW - 3600, NOW))
         summed = stored.exposure(session, NOW - 3600, NOW)
-    armed = {one.row.id: Counts(**one.devices) for one in store.experiments if one.armed}
+    armed = {one.row.id: DeviceCounts(**one.devices) for one in store.experiments if one.armed}
     assert {one.id: one.counts for one in window} == armed
-    assert summed.counts == sum(armed.values(), Counts())
+    assert summed.counts == sum(armed.values(), DeviceCounts())
     for counts in expected.values():
         assert counts.hurt <= counts.reached <= counts.treated
         assert counts.hurt <= counts.failed

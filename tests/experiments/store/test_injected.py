@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, select, text
 
 from ldfi.experiments.domain.campaign.recording import GONE
-from ldfi.experiments.domain.judging.counts import Counts
+from ldfi.experiments.domain.judging.counts import DeviceCounts
 from ldfi.experiments.domain.judging.experiment import ExperimentState
 from ldfi.experiments.domain.judging.injected import Bunch, Exposure, Injected
 from ldfi.experiments.domain.judging.sequential_tests import Verdict
@@ -140,7 +140,7 @@ def test_one_index_answers(database: Database, name: str | None) -> None:
 def an(
     verdict: Verdict | None, hurt: int, state: ExperimentState = "decided", lost: bool = False
 ) -> Injected:
-    counts = Counts(20, 20, hurt, hurt, hurt)
+    counts = DeviceCounts(20, 20, hurt, hurt, hurt)
     return Injected("e", "c", "GET /a", ("error@p",), state, verdict, "", 1, 2, counts, lost)
 
 
