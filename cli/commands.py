@@ -180,7 +180,7 @@ PANELS: Final[Mapping[str, tuple[CommandRow, ...]]] = {
         CommandRow(
             "prune",
             "prune:prune",
-            "Drop what is old, and nothing that anything rests on.",
+            "Delete old records that no finding or certificate needs.",
         ),
         CommandRow("streams", "streams:app", "The topics of Kafka: more partitions for them."),
     ),

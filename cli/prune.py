@@ -38,7 +38,7 @@ def prune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would go.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Drop what is old, and nothing that anything rests on.
+    """Delete old records that no finding or certificate needs.
 
     That is audit, notifications, details of experiments and at last their rows, which stay
     counted. Results are folded into what they came to; of records of runs their hashes stay.
