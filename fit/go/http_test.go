@@ -436,7 +436,7 @@ func knowsNobody(t *testing.T) *http.Transport {
 
 func TestANameThatDoesNotResolve(t *testing.T) {
 	service, server := fittest.New(t, "api"), newBreaking(t)
-	names := regexp.MustCompile(`localhost:\d+|localhost|nobody\.invalid\.?( on [\d.:]+)?`)
+	names := regexp.MustCompile(`localhost:\d+|localhost|nobody\.invalid\.?( on [\d.]+:\d+)?`)
 	real := seen(&http.Client{Transport: knowsNobody(t)}, context.Background(), "http://nobody.invalid")
 	client := &http.Client{Transport: service.Injector.Transport(&http.Transport{DisableKeepAlives: true})}
 	for _, host := range []string{"localhost", "127.0.0.1"} {
