@@ -22,6 +22,11 @@ public final class Callers {
   /** Kinds of which an attempt is followed by another: for the first only, and for all. */
   private static final List<String> RETRIED = List.of("reset-n1", "reset");
 
+  /** Those that are reported, as each is loaded. */
+  private static final String[] LIBRARIES = {
+    "apache-httpclient-4", "apache-httpclient-5", "http-url-connection", "java-http-client", "okhttp-3", "reactor-netty-1"
+  };
+
   private final Keys keys;
   private final List<String> kinds;
   private final String well;
@@ -43,7 +48,7 @@ public final class Callers {
     for (String kind : RETRIED) {
       System.out.println(new Gson().toJson(callers.again(kind)));
     }
-    System.err.println("reported: " + Told.reported());
+    System.err.println("reported: " + Told.reported(LIBRARIES));
     System.exit(0);
   }
 
