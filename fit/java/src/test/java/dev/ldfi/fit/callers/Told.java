@@ -86,7 +86,7 @@ record Told(String caller, String kind, String really, String injected, String f
   static String context(Keys keys, String experiment, String kind, String point, String arm) {
     String how = kind.replace(':', '-') + (LASTING.contains(kind) ? "-9000" : "");
     long expires = Instant.now().getEpochSecond() + 600;
-    String payload = "2.k1." + experiment + "." + arm + "." + expires + "." + how + "~" + Points.hash(point);
+    String payload = "4.k1." + experiment + "." + arm + "." + expires + "." + how + "~" + Points.hash(point);
     return payload + "." + keys.sign(payload);
   }
 
