@@ -20,6 +20,19 @@ import java.nio.charset.StandardCharsets;
 public final class UrlConnectionFaults {
   private UrlConnectionFaults() {}
 
+  /**
+   * Joins baggage that is added to that which is there; returns whether it did. The agent replaces one header of a
+   * name, and a second would be sent beside it.
+   */
+  public static boolean joins(HttpURLConnection connection, String name, String value) {
+    String there = "baggage".equalsIgnoreCase(name) ? connection.getRequestProperty(name) : null;
+    if (there == null || value == null) {
+      return false;
+    }
+    connection.setRequestProperty(name, there + "," + value);
+    return true;
+  }
+
   /** What opening the connection fails with; null opens it. */
   public static Throwable connecting(HttpURLConnection connection) {
     if (!Gate.isArmed()) {
