@@ -13,7 +13,7 @@ PROXY = "proxy/cmd/ldfi-proxy"
 
 
 def built(package: str, folder: Path) -> Path:
-    """Build a package of ``fit/go``, named by its folder. Skip on a laptop without Go, fail in CI."""
+    """Build a package by its folder in ``fit/go``. Skip on a laptop without Go, fail in CI."""
     go = needs.program("go")
     made = folder / Path(package).name
     subprocess.run(
