@@ -15,7 +15,16 @@ Line = Annotated[str, Field(pattern=LINE)]
 Filter = Annotated[str, Field(pattern=LINE, min_length=1, max_length=1000)] | SkipJsonSchema[None]
 """What a list is to be cut down to; it may be left out, but "null" means nothing in a URL."""
 
-Id = Annotated[str, Path(pattern=LINE, min_length=1, max_length=64, examples=["3f1c9a52b7de"])]
+Id = Annotated[
+    str,
+    Path(
+        pattern=LINE,
+        min_length=1,
+        max_length=64,
+        description="Its id, whole: `GET /api/v1/ids` finds it by how it begins.",
+        examples=["3f1c9a52b7de"],
+    ),
+]
 
 
 class Document(BaseModel):
@@ -51,7 +60,13 @@ class PerhapsReason(Document):
     """Why something is done, for those who say it: the whole document may be left out."""
 
     reason: Annotated[
-        Line, Field(min_length=1, max_length=500, examples=["release 42 goes out"])
+        Line,
+        Field(
+            description="Why; it goes into the audit.",
+            min_length=1,
+            max_length=500,
+            examples=["release 42 goes out"],
+        ),
     ] = "no reason given"
 
 
@@ -61,4 +76,12 @@ UNSAID: Final = PerhapsReason()
 class Reason(PerhapsReason):
     """Why something is done; it goes into the audit."""
 
-    reason: Annotated[Line, Field(min_length=1, max_length=500, examples=["release 42 goes out"])]
+    reason: Annotated[
+        Line,
+        Field(
+            description="Why; it goes into the audit.",
+            min_length=1,
+            max_length=500,
+            examples=["release 42 goes out"],
+        ),
+    ]

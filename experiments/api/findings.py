@@ -52,7 +52,12 @@ class Acknowledgement(Document):
 
     note: Annotated[
         Line | SkipJsonSchema[None],
-        Field(min_length=1, max_length=500, examples=["ann adds a fallback"]),
+        Field(
+            description="What is to be done and who does it.",
+            min_length=1,
+            max_length=500,
+            examples=["ann adds a fallback"],
+        ),
     ] = None
     reason: Annotated[
         Line | SkipJsonSchema[None],

@@ -28,19 +28,31 @@ from ldfi.lineage.run import Runs
 class RepairView(View):
     """A suggestion, read from one failed request: what lacks where the failure gets through."""
 
-    missing: Lacking = Field(examples=["fallback"])
+    missing: Lacking = Field(
+        description="What lacks: a timeout, something to fall back on, or a retry.",
+        examples=["fallback"],
+    )
     service: str = Field(description="Who lacks it.", examples=["api"])
-    point: str = Field(description="The call at which it lacks.")
-    said: str = Field(description="What to do.")
-    why: str = Field(description="What was seen.")
-    code: str = Field(description="Where the call is made, as far as spans say (`code.*`).")
+    point: str = Field(
+        description="The call at which it lacks.", examples=["api>http:GET:playlist/*"]
+    )
+    said: str = Field(
+        description="What to do.",
+        examples=["Give api something to fall back on when playlist does not answer."],
+    )
+    why: str = Field(description="What was seen.", examples=["Its error became the answer."])
+    code: str = Field(
+        description="Where the call is made, as far as spans say (`code.*`).",
+        examples=["shop/api.py:42"],
+    )
 
 
 class FindingDetail(FindingView):
     """A finding, with what helps to get it fixed."""
 
     owners: list[str] = Field(
-        description="Who owns the service that lacks something; empty: nobody says."
+        description="Who owns the service that lacks something; empty: nobody says.",
+        examples=[["team-api"]],
     )
     repairs: list[RepairView] = Field(description="What would mend it, what does most first.")
 
@@ -48,9 +60,14 @@ class FindingDetail(FindingView):
 class IssueView(View):
     """The text of an issue, in the markup of a tracker."""
 
-    tracker: Tracker
-    title: str
-    body: str
+    tracker: Tracker = Field(description="In whose markup it is.")
+    title: str = Field(
+        description="The title, in one line of plain text.",
+        examples=["GET /play is lost when license does not answer"],
+    )
+    body: str = Field(
+        description="The text, in the tracker's markup.", examples=["## What happens\n\n…"]
+    )
 
 
 @dataclass(frozen=True, slots=True)
