@@ -88,8 +88,8 @@ def unconnected(kind: FaultKind, host: str) -> Exception:
     """Make what PyMySQL raises where no connection can be made."""
     cause = error.connecting(kind)
     said = f"Can't connect to MySQL server on {host!r} ({cause})"
-    failure = err.OperationalError(CR.CR_CONN_HOST_ERROR, said)
-    failure.original_exception = cause
+    failure: Exception = err.OperationalError(CR.CR_CONN_HOST_ERROR, said)
+    failure.original_exception = cause  # type: ignore[attr-defined] # as PyMySQL does
     return error.marked(failure, cause)
 
 
