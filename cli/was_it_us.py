@@ -10,13 +10,14 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ldfi.analysis.phrases import said_shortly
+from ldfi.analysis.words import NOTHING
 from ldfi.cli import exits
 from ldfi.cli.control import HERE, AsJson, Limit, Token, Url, connected
 from ldfi.cli.durations import seconds
 from ldfi.cli.local_time import shown_zone
 from ldfi.cli.request_names import Exact, called_by_people
 from ldfi.cli.terminal import columns, show
-from ldfi.cli.words import NOTHING, styled, when
+from ldfi.cli.words import styled, when
 from ldfi.errors import Invalid
 from ldfi.experiments.domain.campaign.windows import Window, window_of
 

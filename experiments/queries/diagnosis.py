@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from ldfi.cli.words import length, percent
+from ldfi.analysis.words import length, percent
 from ldfi.experiments.domain.traffic.class_traffic import WHY_ASIDE
 from ldfi.fit.hosts import VARIABLE, may_reach, without_port
 from ldfi.fit.protocol.points import Point, is_address
