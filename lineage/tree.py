@@ -23,7 +23,7 @@ from ldfi.fit.protocol.features import Features
 from ldfi.fit.protocol.points import Point
 from ldfi.lineage.attributes import SERVING
 from ldfi.lineage.exporters import exports
-from ldfi.lineage.layers import transports
+from ldfi.lineage.layers import is_phase, transports
 from ldfi.lineage.naming import CALLING
 from ldfi.lineage.operation import Operation, arrival_point
 from ldfi.lineage.parentless import find
@@ -273,7 +273,7 @@ def _node(
     if point is None and what.serves and _arrives(what, above) and not exports(what.features):
         caller = above.service if above else "unknown"
         point, answer = arrival_point(caller, what), span
-    if point is None:
+    if point is None or is_phase(what, above):
         return inner
     inner.sort(key=_by_start)
     callee = answer.operation if answer else None
