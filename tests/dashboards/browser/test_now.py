@@ -84,9 +84,9 @@ def test_while_something_runs_the_answers_are_in_sight_as_well(
         said = in_sight(visitor.visit("/"))
         assert "Three experiments are running." in said
         for each in (
-            "GET /boot : api's call",
-            "GET /search : api's call",
-            "GET /play : api's call",
+            "GET /boot : ratings does not answer",
+            "GET /search : spelling does not answer",
+            "GET /play : cdn does not answer",
         ):
             assert each in said, said
         assert all(weakness in said for weakness in WORST), said
