@@ -12,6 +12,16 @@ LINE: Final = r"^[^\x00-\x1f\x7f]*$"
 Line = Annotated[str, Field(pattern=LINE)]
 """No control characters: a database may not take them, and a terminal may obey them."""
 
+Why = Annotated[
+    Line,
+    Field(
+        description="Why; it goes into the audit.",
+        min_length=1,
+        max_length=500,
+        examples=["release 42 goes out"],
+    ),
+]
+
 Filter = Annotated[str, Field(pattern=LINE, min_length=1, max_length=1000)] | SkipJsonSchema[None]
 """What a list is to be cut down to; it may be left out, but "null" means nothing in a URL."""
 
@@ -59,15 +69,7 @@ def all_but(view: type[BaseModel], made_by: set[str]) -> frozenset[str]:
 class PerhapsReason(Document):
     """Why something is done, for those who say it: the whole document may be left out."""
 
-    reason: Annotated[
-        Line,
-        Field(
-            description="Why; it goes into the audit.",
-            min_length=1,
-            max_length=500,
-            examples=["release 42 goes out"],
-        ),
-    ] = "no reason given"
+    reason: Why = "no reason given"
 
 
 UNSAID: Final = PerhapsReason()
@@ -76,12 +78,4 @@ UNSAID: Final = PerhapsReason()
 class Reason(PerhapsReason):
     """Why something is done; it goes into the audit."""
 
-    reason: Annotated[
-        Line,
-        Field(
-            description="Why; it goes into the audit.",
-            min_length=1,
-            max_length=500,
-            examples=["release 42 goes out"],
-        ),
-    ]
+    reason: Why

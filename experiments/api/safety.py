@@ -13,7 +13,16 @@ from sqlalchemy import select
 
 from ldfi.experiments.api.audited import audited
 from ldfi.experiments.api.auth import Operator, Viewer
-from ldfi.experiments.api.documents import UNSAID, AsRead, Filter, Id, Line, PerhapsReason, all_but
+from ldfi.experiments.api.documents import (
+    UNSAID,
+    AsRead,
+    Filter,
+    Id,
+    Line,
+    PerhapsReason,
+    Why,
+    all_but,
+)
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.otlp_grpc import OtlpGrpc
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
@@ -165,15 +174,7 @@ class NewMaintenance(AsRead):
     seconds: Annotated[
         float, Field(gt=0, le=30 * 86_400, description="It ends by itself after so long.")
     ] = 7_200
-    reason: Annotated[
-        Line,
-        Field(
-            description="Why; it goes into the audit.",
-            min_length=1,
-            max_length=500,
-            examples=["rolling upgrade"],
-        ),
-    ]
+    reason: Why
     owner: Annotated[Line, Field(max_length=64, description="Default: who asks.")] = ""
 
 

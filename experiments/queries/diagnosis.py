@@ -166,7 +166,7 @@ def of_classes(
     """Look at request classes, and at what a campaign could decide on them."""
     if not classes:
         said = "no request class is known: it takes some dozen good requests of one"
-        yield Checkup("classes", False, said, "look at spans, outcomes and traces, above")
+        yield Checkup("classes", False, said, "look at spans, outcomes and traces")
         return
     silent = now - max(each["last_seen"] for each in classes)
     fresh = silent < SILENT
