@@ -18,7 +18,8 @@ EXPERIMENTS = 10_000
 def test_the_questions_are_answered_without_scrolling(visitor: Watched) -> None:
     said = in_sight(visitor.visit("/"))
 
-    assert "Nothing is injected." in said  # is anything injected now?
+    # Is anything injected now? How long ago the last request came, the seed's campaigns decide.
+    assert re.search(r"Nothing (is injected\.|can be injected: no request came in for)", said)
     assert "GET /play is lost when license does not answer" in said  # what hurts most?
     assert "of all requests" in said
     assert "Nobody yet knows of 6 findings that hurt" in said  # who must act?
