@@ -32,10 +32,7 @@ MANY = 12
 """Different words in one place with the same support, from which on they are values."""
 
 NUMBERED = 5
-"""The same of words that may be identifiers, though no rule is sure."""
-
-ALL_BUT_FEW = 0.9
-"""Share of the values in one place that have one length where all are made alike."""
+"""The same of words that may be identifiers, though no rule is sure; then others are, too."""
 
 OWN = 3
 """Requests that rely on something of their own, without which a word is not held for one."""
@@ -99,8 +96,8 @@ def _values(words: Mapping[str, Sequence[Row]]) -> frozenset[str]:
             counts[word].update(supports)
     beside = {word for word in words if "*" in words and _is_beside(word, counts)}
     numbered = {word: each for word, each in counts.items() if _may_be_one(word)}
-    found = _common(counts, MANY) | _common(numbered, NUMBERED)
-    return frozenset(beside | found | _as_long(found, counts))
+    many = NUMBERED if _common(numbered, NUMBERED) else MANY
+    return frozenset(beside | _common(counts, many))
 
 
 def _common(counts: Mapping[str, Counter[frozenset[str]]], many: int) -> set[str]:
@@ -124,16 +121,6 @@ def _may_be_one(word: str) -> bool:
 _UNLIKE_A_WORD = re.compile(r"(?=.*[0-9]).{4,}|.*[:=].*|[A-Z]{8,}")
 _NUMBERED_WORD = re.compile(r"[A-Za-z]?[a-z]+[0-9]{1,2}")
 """``oauth2``, ``Page1``."""
-
-
-def _as_long(found: set[str], counts: Mapping[str, Counter[frozenset[str]]]) -> set[str]:
-    """Name the words that are as long as nearly all values and rely on nothing that these do not:
-    of eight characters drawn at random all may be letters."""
-    length, many = Counter(map(len, found)).most_common(1)[0] if found else (0, 0)
-    if many < NUMBERED or many < ALL_BUT_FEW * len(found):
-        return set()
-    usual = {support for word in found for support in counts[word]}
-    return {word for word in counts if len(word) == length and counts[word].keys() <= usual}
 
 
 def _alike(supports: Counter[frozenset[str]], spread: Mapping[frozenset[str], int]) -> bool:
