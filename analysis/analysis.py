@@ -19,10 +19,10 @@ from ldfi.analysis.words import counted
 from ldfi.lineage.class_assignment import ClassAssignment
 from ldfi.lineage.classes import discover
 from ldfi.lineage.lineage import Lineage
+from ldfi.lineage.loose_calls import Proposal, Sightings
 from ldfi.lineage.renaming import learned_names, renamed
 from ldfi.lineage.shapes import Shapes
-from ldfi.lineage.sightings import Proposal, Sightings
-from ldfi.lineage.unseen import Unseen
+from ldfi.lineage.unseen_calls import Unseen
 
 
 def analyze(
@@ -139,7 +139,7 @@ def _notes(collected: Collected, shapes: Shapes) -> Iterable[str]:
 #
 # A thread or a timer that loses the context leaves a CLIENT span without a parent; a caller that
 # nobody instruments a SERVER span. Neither is a request that an edge sees arrive. Where such calls
-# run within requests, they are proposed as theirs (:mod:`ldfi.lineage.sightings`).
+# run within requests, they are proposed as theirs (:mod:`ldfi.lineage.loose_calls`).
 def loose_calls(sightings: Sightings) -> Iterator[str]:
     """Return which calls these are, and what share of all calls there."""
     figures = sightings.figures()

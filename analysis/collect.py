@@ -11,10 +11,10 @@ from ldfi.analysis.outcomes import Told, read_outcomes
 from ldfi.lineage.assembly import Assembler
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.lineage import learn
-from ldfi.lineage.packed import Packed
+from ldfi.lineage.loose_calls import Sightings
+from ldfi.lineage.packed_spans import Packed
 from ldfi.lineage.readers.files import read_file
 from ldfi.lineage.shapes import Shapes
-from ldfi.lineage.sightings import Sightings
 from ldfi.lineage.span import Trace
 
 OPEN_TRACES = 100_000

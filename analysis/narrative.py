@@ -10,7 +10,7 @@ from ldfi.analysis.hints import Hint, fan_outs, is_probe, probes, retries, tried
 from ldfi.analysis.losses import Loss, PassedOver, losses, lost_with, masked, passed_over
 from ldfi.analysis.names import Names
 from ldfi.analysis.report import ClassReport
-from ldfi.analysis.silence import silent
+from ldfi.analysis.silent_services import silent
 from ldfi.analysis.summary import (
     ClassLine,
     LostWith,

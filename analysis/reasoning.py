@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ldfi.analysis.report import ClassReport, Failure, GraphEdge, Support, Tolerated
 from ldfi.analysis.suspects import suspected
-from ldfi.fit.protocol.native import GONE
+from ldfi.fit.protocol.native_kinds import GONE
 from ldfi.fit.protocol.points import Point
 from ldfi.lineage.classes import RequestClass
 from ldfi.lineage.clauses import GoodRuns

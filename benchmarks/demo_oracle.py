@@ -44,7 +44,7 @@ from ldfi.fit.protocol.context import encode
 from ldfi.fit.protocol.faults import Fault
 from ldfi.fit.protocol.keys import Keys
 from ldfi.fit.protocol.kinds import FaultKind
-from ldfi.fit.protocol.native import gone
+from ldfi.fit.protocol.native_kinds import gone
 from ldfi.fit.protocol.points import Point
 from ldfi.fit.protocol.scenario import scenario_of
 

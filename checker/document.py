@@ -9,9 +9,9 @@
                   "unsigned": [{"experiment": …, "verdict": …}, …]}, …]}
 
 ``index``: the leaf of the tree. ``certified``: whose the certificate is, and the proof that it is
-the one that was signed (:mod:`ldfi.checker.certified`); files from before have none. ``unsigned``:
-runs of the class version that are on record and not in the tree, for they ended before there was
-one. ``pruned``, where there are any: what is left of runs that were dropped by age
+the one that was signed (:mod:`ldfi.checker.certificate_signature`); files from before have none.
+``unsigned``: runs of the class version that are on record and not in the tree, for they ended
+before there was one. ``pruned``, where there are any: what is left of runs that were dropped by age
 (:mod:`ldfi.checker.checkpoint`). Of tests there is no tree and no head: nobody signs their records,
 which are listed all the same.
 """
@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ldfi.checker.certified import Certified
+from ldfi.checker.certificate_signature import Certified
 from ldfi.checker.checkpoint import Checkpoint, Remains
 from ldfi.checker.fields import Fields, sha256
 from ldfi.checker.head import ClassVersion, Head

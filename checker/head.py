@@ -6,7 +6,8 @@ is given the list as well, and whoever checks makes the root anew from it. Heads
 the list itself in what is signed.
 
 The certificates that a service gave out are leaves of a third tree, of which the root and the count
-are signed (:mod:`ldfi.checker.certified`); heads from before there was one do not speak of them.
+are signed (:mod:`ldfi.checker.certificate_signature`); heads from before there was one do not speak
+of them.
 
 Every key of the service signs it (there are two while one takes over from the other), and the ids
 of these keys are part of what is signed. Ed25519, by the package ``cryptography``.

@@ -10,9 +10,9 @@ from ldfi.checker.binding import unbound
 from ldfi.checker.document import ClassEvidence, EvidenceFile
 from ldfi.checker.errors import Unreadable
 from ldfi.checker.head import Head, PublicKey
-from ldfi.checker.judged import wrong
 from ldfi.checker.outcome import OutcomeRecord
 from ldfi.checker.record import RunRecord
+from ldfi.checker.verdict_check import wrong
 
 AHEAD = 300.0
 """Seconds by which the clock of the service may be ahead of ours."""

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ldfi.analysis.phrases import said_shortly
-from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
+from ldfi.analysis.repairs.request_names import BY_THEIR_NAMES, Called
 from ldfi.analysis.words import NOTHING, length, percent
 from ldfi.cli.estimate import so_far
 from ldfi.cli.terminal import Card, columns

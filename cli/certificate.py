@@ -166,7 +166,7 @@ def check(
     Exits with 0 where all of them are borne out and leave nothing open within the bounds asked for,
     with 3 where something is open, with 1 where one is false, with 2 where one cannot be read.
     """
-    from ldfi.checker.meaning import Required
+    from ldfi.checker.verdict_meaning import Required
     from ldfi.cli.check_certificates import Demand, check_all, said
 
     asked = Demand(

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from ldfi.checker.__main__ import answer_of
-from ldfi.checker.carried import Carried, carried
+from ldfi.checker.carried_evidence import Carried, carried
 from ldfi.checker.document import FORMAT as EVIDENCE
 from ldfi.checker.document import EvidenceFile
 from ldfi.checker.errors import Unreadable
-from ldfi.checker.meaning import Meaning, Required
-from ldfi.checker.meaning import lacking as meaning_lacks
 from ldfi.checker.solving import Report, UnreadableCertificate, examine
+from ldfi.checker.verdict_meaning import Meaning, Required
+from ldfi.checker.verdict_meaning import lacking as meaning_lacks
 from ldfi.checker.verify import Examined, signed_whole
 from ldfi.experiments.domain.traffic.patterns import matching
 

@@ -77,7 +77,7 @@ PANELS: Final[Mapping[str, tuple[CommandRow, ...]]] = {
         ),
         CommandRow(
             "open",
-            "opening:open_page",
+            "open_page:open_page",
             "Open the web pages, or the page of one ID; print a link that logs a browser in, once.",
         ),
     ),

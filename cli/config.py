@@ -68,7 +68,7 @@ def _connect(url: str) -> None:
     from sqlalchemy import create_engine
     from sqlalchemy.engine import make_url
 
-    from ldfi.experiments.store.explained import explained
+    from ldfi.experiments.store.database_errors import explained
 
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":

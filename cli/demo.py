@@ -25,7 +25,7 @@ from ldfi.cli import exits
 from ldfi.cli.control import AsJson
 from ldfi.cli.demo_worlds import REPAIRED, SHOP, STREAMING, DemoWorld
 from ldfi.cli.extras import need
-from ldfi.cli.opening import login_link
+from ldfi.cli.open_page import login_link
 from ldfi.cli.ports import free_port
 from ldfi.cli.processes import Processes
 from ldfi.cli.terminal import console

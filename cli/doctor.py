@@ -16,7 +16,7 @@ from ldfi.cli import exits
 from ldfi.cli.control import HERE, AsJson, Token, Url, connected
 from ldfi.cli.terminal import show
 from ldfi.errors import ExperimentsError, Unreachable
-from ldfi.experiments.cluster.examples import ADVICE, is_example
+from ldfi.experiments.cluster.published_secrets import ADVICE, is_example
 
 if TYPE_CHECKING:
     from ldfi.cli.client import Client

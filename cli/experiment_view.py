@@ -7,11 +7,11 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
+from ldfi.analysis.repairs.request_names import BY_THEIR_NAMES, Called
 from ldfi.analysis.words import NOTHING, length, percent
 from ldfi.cli.terminal import Card, columns
 from ldfi.cli.words import devices_line, interval, milliseconds, outcome, styled, when
-from ldfi.experiments.domain.judging.shares import BY_ADDRESS
+from ldfi.experiments.domain.judging.edge_shares import BY_ADDRESS
 
 ARMS = ("control", "treatment")
 FAULTS = 4

@@ -129,7 +129,7 @@ def run(
     """
     from ldfi.cli.exploring import ExploreWanted, explored_by
     from ldfi.explore.external.assertions import AnswerAssertion
-    from ldfi.explore.pytest.bounds import Bounds
+    from ldfi.explore.pytest.marker import Bounds
     from ldfi.explore.pytest.report import as_told
 
     bounds = Bounds.of(

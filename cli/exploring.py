@@ -24,10 +24,10 @@ from ldfi.explore.external.proxy import Passed, ProxiedRun, Proxy
 from ldfi.explore.external.receiver import ANY_PORT, InvalidAddress
 from ldfi.explore.external.requests import as_call, root_span
 from ldfi.explore.external.session import Elsewhere
-from ldfi.explore.pytest.bounds import Bounds
 from ldfi.explore.pytest.describe_test import Document, document_of, failure_of, headline, notes
 from ldfi.explore.pytest.junit import write_junit
 from ldfi.explore.pytest.loop import Finding, explore
+from ldfi.explore.pytest.marker import Bounds
 from ldfi.explore.pytest.parallel import Abreast
 from ldfi.explore.pytest.report import write_report
 from ldfi.explore.pytest.run import Asked, Run

@@ -44,7 +44,7 @@ def prune(
     counted. Results are folded into what they came to; of records of runs their hashes stay.
     """
     from ldfi.experiments.cluster.config import Config
-    from ldfi.experiments.store.explained import explained
+    from ldfi.experiments.store.database_errors import explained
     from ldfi.experiments.telemetry import clock
 
     config = Config.load(
@@ -136,7 +136,7 @@ def _done(config: Config, bounds: _Bounds) -> list[Pruned]:
 
 
 def _pruned(database: Database, config: Config, bounds: _Bounds) -> list[Pruned]:
-    from ldfi.experiments.cluster.garbage import short_collections
+    from ldfi.experiments.cluster.garbage_collection import short_collections
     from ldfi.experiments.scheduler import compaction
     from ldfi.experiments.store import checkpoints, prune_experiments, retention
 

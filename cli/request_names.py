@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
+from ldfi.analysis.repairs.request_names import BY_THEIR_NAMES, Called
 from ldfi.cli.control import connected
 from ldfi.errors import NotFound
 

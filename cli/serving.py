@@ -22,21 +22,21 @@ from ldfi.cli.signing import signing
 from ldfi.cli.terminal import console
 from ldfi.errors import InvalidConfig, LdfiError
 from ldfi.experiments.api.app import create_app
+from ldfi.experiments.api.connections import PatientConnection, room
 from ldfi.experiments.api.front_door import front_doors
-from ldfi.experiments.api.listening import PatientConnection, room
 from ldfi.experiments.api.otlp_grpc import share
 from ldfi.experiments.api.worker import worker_app
 from ldfi.experiments.cluster.config import Config, called_in, owners_in, variable
-from ldfi.experiments.cluster.garbage import short_collections
+from ldfi.experiments.cluster.garbage_collection import short_collections
 from ldfi.experiments.cluster.ingest import Ingest, worker_of
 from ldfi.experiments.cluster.role import ProcessRole
 from ldfi.experiments.cluster.service import Service
 from ldfi.experiments.cluster.tokens import Role, Tokens
-from ldfi.experiments.domain.traffic.waiting import EXPORT
+from ldfi.experiments.domain.traffic.waiting_times import EXPORT
 from ldfi.experiments.notify.slack import Slack
 from ldfi.experiments.notify.target import Target
 from ldfi.experiments.notify.webhook import Webhook
-from ldfi.experiments.store.explained import explained
+from ldfi.experiments.store.database_errors import explained
 from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.telemetry.logs import set_up
 from ldfi.experiments.telemetry.prometheus import Prometheus
@@ -218,7 +218,7 @@ def service_of(config: Config, role: ProcessRole = "all") -> Service:
 def _stream(config: Config, role: ProcessRole) -> Stream | None:
     if not config.kafka:
         return None
-    from ldfi.experiments.cluster.connecting import stream_of
+    from ldfi.experiments.cluster.stream_from_config import stream_of
 
     return stream_of(config, "ldfi" if role == "all" else f"ldfi-{role}")
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, get_origin
 
 import typer
 
-from ldfi.experiments.domain.declared import Setting
+from ldfi.experiments.domain.declared_settings import Setting
 from ldfi.experiments.domain.settings import SETTINGS
 
 PLACE: Final = "asked"

@@ -10,7 +10,7 @@ from ldfi.cli.control import AsJson
 from ldfi.cli.terminal import columns, console, show
 
 if TYPE_CHECKING:
-    from ldfi.experiments.streams.growing import Growth
+    from ldfi.experiments.streams.partition_growth import Growth
 
 app = typer.Typer(help="The topics of Kafka: more partitions for them.", no_args_is_help=True)
 
@@ -27,8 +27,8 @@ def grow(
     from ldfi.cli.extras import need
     from ldfi.errors import StreamError, Unreachable
     from ldfi.experiments.cluster.config import Config
-    from ldfi.experiments.cluster.connecting import stream_of
-    from ldfi.experiments.streams import growing
+    from ldfi.experiments.cluster.stream_from_config import stream_of
+    from ldfi.experiments.streams import partition_growth
     from ldfi.experiments.streams.stream import Topics
 
     config = Config.load()
@@ -39,9 +39,9 @@ def grow(
     meanwhile = 0
     try:
         before = keeper.standing(topics)
-        planned = growing.plan(topics, before, partitions)
+        planned = partition_growth.plan(topics, before, partitions)
         if not dry_run:
-            meanwhile = growing.grow(keeper, topics, planned, before)
+            meanwhile = partition_growth.grow(keeper, topics, planned, before)
     except StreamError as error:
         raise Unreachable(str(error)) from error
     _show(planned, partitions, meanwhile, dry_run=dry_run, as_json=as_json)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import typer
 from rich.console import Console
 
-from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
+from ldfi.analysis.repairs.request_names import BY_THEIR_NAMES, Called
 from ldfi.cli import exits
 from ldfi.cli.campaign_view import class_lines, event_line, progress, waiting_lines
 from ldfi.cli.control import segment

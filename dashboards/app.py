@@ -12,12 +12,12 @@ from starlette.exceptions import HTTPException
 from ldfi.dashboards import login
 from ldfi.dashboards.assets import PREFIX, Assets
 from ldfi.dashboards.csp import confined
-from ldfi.dashboards.evidence_kept import EvidenceKept
+from ldfi.dashboards.evidence_cache import EvidenceKept
 from ldfi.dashboards.findings import findings
 from ldfi.dashboards.header import halt, search, tokens
 from ldfi.dashboards.map import classes, services
 from ldfi.dashboards.now import now, was_it_us
-from ldfi.dashboards.now.day_kept import DayKept
+from ldfi.dashboards.now.day_totals import DayKept
 from ldfi.dashboards.proof import audit, certificates
 from ldfi.dashboards.render import error_page
 from ldfi.dashboards.route import PageRoute

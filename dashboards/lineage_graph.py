@@ -17,7 +17,7 @@ from ldfi.experiments.domain.traffic.topology import Topology
 from ldfi.fit.protocol.faults import DOWN
 from ldfi.fit.protocol.points import Point
 from ldfi.lineage.graph import ROOT
-from ldfi.lineage.run import Run
+from ldfi.lineage.run_summary import Run
 
 COLLAPSE_ABOVE: Final = 60
 """Points above which a graph is drawn with its services closed."""

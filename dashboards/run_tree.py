@@ -10,7 +10,7 @@ from ldfi.dashboards.lineage_graph import standings_of
 from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.fit.protocol.kinds import spoken
 from ldfi.fit.protocol.points import Point
-from ldfi.lineage.run import Run, RunCall, Runs
+from ldfi.lineage.run_summary import Run, RunCall, Runs
 
 _MADE: Final = spoken("made")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ldfi.analysis.phrases import said_shortly
-from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
+from ldfi.analysis.repairs.request_names import BY_THEIR_NAMES, Called
 from ldfi.dashboards.links import to_campaign, to_experiment, to_finding
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.store.schema import AuditRow, FindingRow

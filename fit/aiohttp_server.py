@@ -27,11 +27,11 @@ from opentelemetry.baggage import set_baggage
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 
 from ldfi.fit import baggage, patching, runtime
-from ldfi.fit.arrival import leave_word
+from ldfi.fit.arriving_request import leave_word
 from ldfi.fit.asgi import decided
 from ldfi.fit.edge import Edge
 from ldfi.fit.poll import RulesPoll
-from ldfi.fit.protocol.chosen import told
+from ldfi.fit.protocol.chosen_features import told
 from ldfi.fit.protocol.context import ENTRY
 from ldfi.fit.protocol.features import Features, chosen_features, request_features
 

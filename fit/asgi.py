@@ -14,12 +14,12 @@ from functools import lru_cache, partial
 from typing import Any
 
 from ldfi.fit import baggage, runtime
-from ldfi.fit.arrival import leave_word
-from ldfi.fit.asking import Question
+from ldfi.fit.allowance_requests import Question
+from ldfi.fit.arriving_request import leave_word
 from ldfi.fit.body import allowed, peeked, readable
 from ldfi.fit.edge import Decision, Edge
 from ldfi.fit.poll import RulesPoll
-from ldfi.fit.protocol.chosen import chosen, told
+from ldfi.fit.protocol.chosen_features import chosen, told
 from ldfi.fit.protocol.features import READ, Features, chosen_features, request_features
 
 Scope = MutableMapping[str, Any]

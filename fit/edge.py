@@ -28,8 +28,8 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from ldfi.fit import arrival, baggage, runtime
-from ldfi.fit.asking import Question
+from ldfi.fit import arriving_request, baggage, runtime
+from ldfi.fit.allowance_requests import Question
 from ldfi.fit.clock import steady
 from ldfi.fit.device import Devices, Values
 from ldfi.fit.poll import RulesPoll
@@ -202,7 +202,7 @@ class Edge:
         if not poll.allowances.admit(rule.experiment, arm, mark, granted=granted):
             return header
         if again:
-            arrival.note_again()
+            arriving_request.note_again()
         return stamped
 
     def _stamp(self, active: Runtime, lease: Lease, rule: Rule, arm: Arm, device: str) -> str:

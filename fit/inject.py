@@ -34,13 +34,13 @@ from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, StatusCode
 
-from ldfi.fit import bare, marking, request, runtime
+from ldfi.fit import contextless_calls, request, runtime, send_mark
 from ldfi.fit.delay import hang, hang_async
 from ldfi.fit.effect import Effect
 from ldfi.fit.protocol import attributes
 from ldfi.fit.protocol.context import ENTRY, FailureContext, Injection
 from ldfi.fit.protocol.kinds import KINDS
-from ldfi.fit.protocol.native import native
+from ldfi.fit.protocol.native_kinds import native
 from ldfi.fit.slow import Slow
 
 # Occurrence: a fault that hits the first calls of a request and lets later ones through.
@@ -100,7 +100,7 @@ def armed() -> bool:
     not."""
     held = current()
     if SPAN not in held:
-        bare.note()
+        contextless_calls.note()
     return ENTRY in held.get(BAGGAGE, _NOTHING)  # type: ignore[operator] # it is a dict
 
 
@@ -292,7 +292,7 @@ def _leave_mark(hit: _Hit) -> None:
     """Have it leave the process that something is about to fire here; a witness sees it anyway."""
     active = runtime.active()
     if active is not None and active.witness is None:
-        marking.leave(hit.context.arm, hit.context.experiment, hit.injection.kind, hit.name)
+        send_mark.leave(hit.context.arm, hit.context.experiment, hit.injection.kind, hit.name)
 
 
 def _prove(hit: _Hit) -> None:

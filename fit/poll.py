@@ -30,7 +30,7 @@ from weakref import WeakSet
 
 from opentelemetry import context
 
-from ldfi.fit.asking import Asks, Question
+from ldfi.fit.allowance_requests import Asks, Question
 from ldfi.fit.clock import steady
 from ldfi.fit.device import Devices
 from ldfi.fit.protocol.allowance import Allowances, Enrolled, written
@@ -126,8 +126,8 @@ class RulesPoll:
 
     @contextlib.contextmanager
     def asking(self, experiment: str, arm: Arm, version: str) -> Iterator[Question | None]:
-        """Begin to ask for a device, as :meth:`ldfi.fit.asking.Asks.asking` does; what came of it
-        is told the service afterwards."""
+        """Begin to ask for a device, as :meth:`ldfi.fit.allowance_requests.Asks.asking` does; what
+        came of it is told the service afterwards."""
         try:
             with self.asks.asking(experiment, arm, version) as question:
                 yield question

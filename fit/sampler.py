@@ -18,7 +18,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Link, SpanKind
 from opentelemetry.trace.span import TraceState
 
-from ldfi.fit import arrival, request, runtime
+from ldfi.fit import arriving_request, request, runtime
 from ldfi.fit.protocol import attributes
 from ldfi.fit.protocol.attributes import MARK, REACH
 from ldfi.fit.protocol.context import ENTRY
@@ -115,7 +115,7 @@ def _at_the_edge(parent_context: Context | None) -> dict[str, Any]:
     if runtime.active() is None:
         return {}
     parent = trace.get_current_span(parent_context).get_span_context()
-    word = arrival.taken(parent)
+    word = arriving_request.taken(parent)
     if word is None:
         return {}
     told = {f"{attributes.FEATURE}{name}": value for name, value in word.features.items()}

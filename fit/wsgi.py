@@ -12,11 +12,11 @@ from typing import Any
 from wsgiref.util import request_uri
 
 from ldfi.fit import baggage, runtime
-from ldfi.fit.arrival import leave_word
+from ldfi.fit.arriving_request import leave_word
 from ldfi.fit.body import allowed, peeked_wsgi, readable
 from ldfi.fit.edge import Edge
 from ldfi.fit.poll import RulesPoll
-from ldfi.fit.protocol.chosen import chosen, told
+from ldfi.fit.protocol.chosen_features import chosen, told
 from ldfi.fit.protocol.features import READ, Features, chosen_features, request_features
 from ldfi.fit.protocol.urls import split_url
 

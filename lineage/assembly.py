@@ -26,12 +26,12 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 from ldfi.lineage.expectations import Expectations, Hole, Parts
 from ldfi.lineage.joining import Follows, grafts
+from ldfi.lineage.message_waits import outlasts, outliving
 from ldfi.lineage.operation import Operation
-from ldfi.lineage.packed import Packed, Plain, recognise, usual
+from ldfi.lineage.packed_spans import Packed, Plain, recognise, usual
 from ldfi.lineage.parentless import repaired
 from ldfi.lineage.span import Span, Trace
 from ldfi.lineage.tree import beyond
-from ldfi.lineage.waiting import outlasts, outliving
 
 Drop = Literal["late", "evicted", "oversize", "linked_late", "linked_nowhere"]
 

@@ -16,12 +16,12 @@ from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
 from ldfi.fit.protocol import attributes as fit
-from ldfi.fit.protocol.chosen import chosen
+from ldfi.fit.protocol.chosen_features import chosen
 from ldfi.fit.protocol.device_type import device_type
 from ldfi.fit.protocol.features import Features, query_features
 from ldfi.fit.protocol.points import template_path, template_statement, template_words
-from ldfi.fit.protocol.protocols import graphql_document
 from ldfi.fit.protocol.reach import OWN
+from ldfi.fit.protocol.request_protocols import graphql_document
 from ldfi.fit.protocol.urls import split_url
 
 # Which client library a call was made by, read from the scope of its span.
@@ -324,7 +324,7 @@ def wanted(kind: str) -> Names:
 
     Whoever serves a request knows its route, not who it is called by; whoever calls, the reverse.
     Reading both from both would make every client's address another operation. Only of a span that
-    says no kind nobody knows which it is (:mod:`ldfi.lineage.unsaid_kinds`).
+    says no kind nobody knows which it is (:mod:`ldfi.lineage.missing_kinds`).
     """
     if not kind:
         return _of_both()

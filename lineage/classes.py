@@ -5,8 +5,9 @@ entry point is the class. Where they do not, whatever else an edge knows of a re
 which is which: a shallow decision tree over query parameters and headers is asked, and its leaves
 become the classes. What no feature explains (``/owners/99`` has no pets, so nobody asks for their
 visits) stays together. Where requests merely vary, what only some of them call is a part of the
-class, with its share. Where the parts contradict each other (:mod:`ldfi.lineage.parts`), it is
-marked unfit for exploration: two things are asked for under one name, and no edge can choose one.
+class, with its share. Where the parts contradict each other (:mod:`ldfi.lineage.class_parts`), it
+is marked unfit for exploration: two things are asked for under one name, and no edge can choose
+one.
 
 What fails in nearly every good request is down already: such requests are what the class is without
 it, and no less unperturbed.
@@ -24,7 +25,7 @@ from functools import lru_cache
 
 from ldfi.fit.protocol.features import Features
 from ldfi.fit.protocol.predicate import Condition, Predicate
-from ldfi.lineage.parts import ClassPart, contradiction, parts
+from ldfi.lineage.class_parts import ClassPart, contradiction, parts
 from ldfi.lineage.shapes import Shape
 from ldfi.lineage.splitting import split
 from ldfi.lineage.varieties import Variety, varieties

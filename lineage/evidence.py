@@ -26,7 +26,7 @@ call that was refused it is otherwise: what that service answers when something 
 has not been seen. What a failure *prevents* from being called at all is a matter of several runs:
 see :mod:`ldfi.lineage.clauses` and ``unproven`` in ``experiments``, where clauses are finished.
 
-What nobody waits for is no part of any of this (:mod:`ldfi.lineage.waiting`).
+What nobody waits for is no part of any of this (:mod:`ldfi.lineage.message_waits`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ldfi.fit.protocol.kinds import KINDS, FaultKind, late
-from ldfi.fit.protocol.native import native
+from ldfi.fit.protocol.native_kinds import native
 from ldfi.fit.protocol.points import Point
 from ldfi.lineage.tree import Call, Tree
 

@@ -30,11 +30,11 @@ from collections.abc import Iterable
 from typing import Final, Generic, Literal, NamedTuple, TypeVar
 
 from ldfi.fit.protocol.scenario import PREFIX
+from ldfi.lineage.message_waits import outlasts
 from ldfi.lineage.operation import Operation, calls_inside
-from ldfi.lineage.packed import Usual
+from ldfi.lineage.packed_spans import Usual
 from ldfi.lineage.span import Span
 from ldfi.lineage.tree import beyond
-from ldfi.lineage.waiting import outlasts
 
 Missing = Literal["root", "parent", "answer", "call"]
 Key = TypeVar("Key")

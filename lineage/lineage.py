@@ -12,7 +12,7 @@ from ldfi.fit.protocol.features import Features
 from ldfi.lineage import evidence
 from ldfi.lineage.exporters import exports
 from ldfi.lineage.operation import operation
-from ldfi.lineage.packed import Packed
+from ldfi.lineage.packed_spans import Packed
 from ldfi.lineage.recognition import MEMORY, Shelf
 from ldfi.lineage.span import Span, Trace
 from ldfi.lineage.tree import Tree, build

@@ -1,7 +1,7 @@
 """The extension in machine code (``ldfi-native``, lineage/native), where it is installed.
 
 It does, in Rust, what needs no knowledge of what spans mean: decoding
-(:mod:`ldfi.lineage.readers.rust`) and recognising whole traces (:mod:`ldfi.lineage.packed`).
+(:mod:`ldfi.lineage.readers.rust`) and recognising whole traces (:mod:`ldfi.lineage.packed_spans`).
 """
 
 from __future__ import annotations

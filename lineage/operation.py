@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from ldfi.fit.protocol import protocols
-from ldfi.fit.protocol.chosen import KINDS as CHOSEN_KINDS
+from ldfi.fit.protocol import request_protocols
+from ldfi.fit.protocol.chosen_features import KINDS as CHOSEN_KINDS
 from ldfi.fit.protocol.features import MAX_VALUE_LENGTH, Features, request_features
 from ldfi.fit.protocol.points import template_route, template_words
 from ldfi.fit.protocol.predicate import fits
@@ -59,7 +59,7 @@ class Operation:
     arm: str
     detached: bool
     """Perhaps nobody waits for it: a consumed message, a span that merely follows from its
-    parent. Its trace tells (:mod:`ldfi.lineage.waiting`)."""
+    parent. Its trace tells (:mod:`ldfi.lineage.message_waits`)."""
     fields: Fields
     """What was read from the span."""
 
@@ -217,9 +217,9 @@ def _features(name: str, known: dict[str, str]) -> Features:
         asked |= {"path": route, "route": route}
     features = {**asked, **query, **_of_the_client(known)}
     if jsonrpc:
-        features.update(protocols.jsonrpc([known.get("rpc_method", "")]))
+        features.update(request_protocols.jsonrpc([known.get("rpc_method", "")]))
     if "graphql_name" in known:
-        features.update(protocols.graphql_named(known["graphql_name"]))
+        features.update(request_protocols.graphql_named(known["graphql_name"]))
     elif "graphql_document" in known:
         features.update(features_of_query(known["graphql_document"]))
     return features

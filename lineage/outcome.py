@@ -29,7 +29,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ldfi.fit.protocol.kinds import GRPC_CODES, OUTLASTED, RECORDS, words_with
-from ldfi.fit.protocol.native import GONE
+from ldfi.fit.protocol.native_kinds import GONE
 from ldfi.lineage.attributes import OTHER_ERROR
 
 STATUS_UNSET: Final = 0

@@ -5,8 +5,8 @@ of. Two things show that it is not: it lies in time within the request's own spa
 another service asked for the same and nobody has answered it.
 
 - **Joined** it is under the one call that encloses it, asked for the same method, and has no
-  answer. Clocks of two hosts may differ by :data:`ldfi.lineage.waiting.SKEW`; times that fit as
-  they are go first.
+  answer. Clocks of two hosts may differ by :data:`ldfi.lineage.message_waits.SKEW`; times that fit
+  as they are go first.
 - Where clocks are no help, as many spans as there are such calls are joined in their order.
 - Else it is **parentless**: no part of the request as far as anyone can tell, and not the request.
   So it is with several calls for one span: nobody knows which.
@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ldfi.fit.protocol.points import Point
+from ldfi.lineage.message_waits import SKEW, TICK
 from ldfi.lineage.operation import Operation
 from ldfi.lineage.shared_ids import parents
 from ldfi.lineage.span import Span
-from ldfi.lineage.waiting import SKEW, TICK
 
 
 @dataclass(frozen=True, slots=True)

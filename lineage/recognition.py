@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from ldfi.lineage.message_waits import TICK
 from ldfi.lineage.operation import Operation
 from ldfi.lineage.span import Span
-from ldfi.lineage.waiting import TICK
 
 _NEVER: Final = 1 << 64
 MEMORY: Final = 200_000
@@ -86,7 +86,7 @@ class Shelf:
 
 def _anything_late(spans: Sequence[Span], index: Mapping[str | None, int]) -> bool:
     """Return whether something in a plain tree may have begun late
-    (:func:`ldfi.lineage.waiting.is_late`). Parents come before their children."""
+    (:func:`ldfi.lineage.message_waits.is_late`). Parents come before their children."""
     over = [_NEVER] * len(spans)
     for i, span in enumerate(spans):
         what = span[5]

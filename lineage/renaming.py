@@ -17,9 +17,9 @@ from dataclasses import replace
 
 from ldfi.fit.protocol.points import Point, is_address
 from ldfi.lineage.lineage import Lineage
+from ldfi.lineage.missing_kinds import with_kinds
 from ldfi.lineage.shared_ids import parents
 from ldfi.lineage.span import Span, Trace
-from ldfi.lineage.unsaid_kinds import with_kinds
 
 MANY = 12
 """Different words in one place of a path above which they are taken for names."""

@@ -38,7 +38,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, unquote_plus
 
 from ldfi.errors import InvalidScenario
-from ldfi.fit.protocol.protocols import is_document
+from ldfi.fit.protocol.request_protocols import is_document
 
 HEADERS: Final = ("x-device-type",)
 """Headers of ours that are kept, where their value is a word."""

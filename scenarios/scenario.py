@@ -30,7 +30,7 @@ from ldfi.errors import InvalidScenario
 from ldfi.fit.protocol.faults import Fault
 from ldfi.fit.protocol.features import MAX_QUERY_LENGTH
 from ldfi.fit.protocol.kinds import FaultKind, longest
-from ldfi.fit.protocol.native import check_native
+from ldfi.fit.protocol.native_kinds import check_native
 from ldfi.fit.protocol.predicate import Condition, Predicate
 from ldfi.lineage.outline import Outline
 from ldfi.scenarios.assertion import Expected

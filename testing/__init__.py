@@ -7,12 +7,12 @@
         plane.arm("error@shop>http:GET:ratings/titles/*", on="GET /items/17")
 
 These need what ``fit`` needs and nothing else. :mod:`ldfi.testing.world`, the whole service on a
-clock that the test moves, and :mod:`ldfi.testing.live`, the same over a socket, need the extra
-``ldfi[service]`` and are imported by name.
+clock that the test moves, and :mod:`ldfi.testing.live_service`, the same over a socket, need the
+extra ``ldfi[service]`` and are imported by name.
 """
 
 from ldfi.testing.control_plane import ControlPlane, Poll
 from ldfi.testing.errors import NotFired
-from ldfi.testing.injecting import Injected, faults
+from ldfi.testing.run_under_faults import Injected, faults
 
 __all__ = ["ControlPlane", "Injected", "NotFired", "Poll", "faults"]

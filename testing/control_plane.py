@@ -24,7 +24,7 @@ from ldfi.fit.protocol.points import template_path
 from ldfi.fit.protocol.predicate import Condition, Predicate
 from ldfi.fit.protocol.rules import Rule
 from ldfi.fit.protocol.scenario import scenario_of
-from ldfi.testing.listening import Answer, Listener
+from ldfi.testing.loopback_server import Answer, Listener
 
 RULES_PATH: Final = "/api/v1/edge/rules"
 _MAX_WAIT: Final = 30.0

@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from ldfi.analysis.phrases import others_alone, said_callee, said_shortly
 from ldfi.analysis.repairs.breaks import Break, breaks
-from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.analysis.repairs.owners import Owners
 from ldfi.analysis.repairs.repair import Repair, repairs
+from ldfi.analysis.repairs.request_names import BY_THEIR_NAMES, Called
 from ldfi.analysis.words import listed
 from ldfi.fit.protocol.faults import DOWN
-from ldfi.lineage.run import Runs
+from ldfi.lineage.run_summary import Runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ through. What is above the last call that failed is where nothing stood in for i
 that mends every finding that comes through there. So findings with the same breaks have one cause.
 
 Read from the failed request that was kept of an experiment
-(:class:`~ldfi.lineage.run.Run`). Where none was kept, all that is known are the
+(:class:`~ldfi.lineage.run_summary.Run`). Where none was kept, all that is known are the
 points themselves.
 """
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from ldfi.fit.protocol.faults import DOWN
 from ldfi.fit.protocol.points import Point
-from ldfi.lineage.run import Run, RunCall, Runs
+from ldfi.lineage.run_summary import Run, RunCall, Runs
 
 
 @dataclass(frozen=True, slots=True)

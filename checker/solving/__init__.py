@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ldfi.checker.solving.assumed import assumed, left_out
+from ldfi.checker.solving.assumptions import assumed, left_out
 from ldfi.checker.solving.claims import wrong_claims
 from ldfi.checker.solving.effort import Effort, TooMuch
 from ldfi.checker.solving.evidence import World, firm_only

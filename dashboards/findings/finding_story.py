@@ -14,7 +14,7 @@ from ldfi.dashboards.words import capitalised
 from ldfi.experiments.api.repairs import Explained
 from ldfi.experiments.queries.finding_commands import Command, finding_commands, reproduce_command
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
-from ldfi.lineage.run import Run, Runs
+from ldfi.lineage.run_summary import Run, Runs
 from ldfi.scenarios.scenario import Scenario
 
 NAMES: Mapping[Tracker, str] = {"github": "GitHub", "gitlab": "GitLab", "jira": "Jira"}

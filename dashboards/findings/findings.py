@@ -11,8 +11,8 @@ from fastapi.responses import RedirectResponse
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.analysis.repairs.owners import Owners
+from ldfi.analysis.repairs.request_names import BY_THEIR_NAMES, Called
 from ldfi.dashboards.files import page_file
 from ldfi.dashboards.findings.finding_story import FindingStory, finding_story
 from ldfi.dashboards.findings.findings_story import MOST, Grouping, Wanted, matching, weaknesses
@@ -20,10 +20,10 @@ from ldfi.dashboards.forms import Submitted, read_as
 from ldfi.dashboards.links import to_campaign, to_finding
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
-from ldfi.dashboards.worst import Which
+from ldfi.dashboards.worst_findings import Which
 from ldfi.experiments.api import findings as api
 from ldfi.experiments.api.auth import Operator, Viewer
-from ldfi.experiments.api.documents import Filter, Id, Reason
+from ldfi.experiments.api.input_documents import Filter, Id, Reason
 from ldfi.experiments.api.new_campaign import Bounded
 from ldfi.experiments.api.repairs import Explained, called_of, explained, owners_of
 from ldfi.experiments.api.routes import GuardedRoute

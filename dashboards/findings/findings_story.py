@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, get_args
 from urllib.parse import urlencode
 
-from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
+from ldfi.analysis.repairs.request_names import BY_THEIR_NAMES, Called
 from ldfi.dashboards.words import age
-from ldfi.dashboards.worst import STATES, Which, severity
+from ldfi.dashboards.worst_findings import STATES, Which, severity
 from ldfi.experiments.api.repairs import Explained
 from ldfi.experiments.domain.campaign.lifecycle import SERIOUS
 from ldfi.experiments.queries.finding_summary import share_of

@@ -13,7 +13,7 @@ from ldfi.dashboards.render import rendered, state_seen
 from ldfi.dashboards.route import PageRoute
 from ldfi.experiments.api import safety
 from ldfi.experiments.api.auth import Operator, Viewer
-from ldfi.experiments.api.documents import Reason
+from ldfi.experiments.api.input_documents import Reason
 from ldfi.experiments.api.service import Db, PerhapsRunning, Relaying, Running
 from ldfi.experiments.cluster.tokens import Caller
 

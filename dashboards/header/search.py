@@ -6,12 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from ldfi.analysis.repairs.called import Called
+from ldfi.analysis.repairs.request_names import Called
 from ldfi.dashboards.header.search_story import SHOWN, Group, groups, words_of
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
 from ldfi.experiments.api.auth import Viewer
-from ldfi.experiments.api.documents import LINE
+from ldfi.experiments.api.input_documents import LINE
 from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.cluster.tokens import Caller

@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from ldfi.analysis.phrases import said_shortly
-from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
+from ldfi.analysis.repairs.request_names import BY_THEIR_NAMES, Called
 from ldfi.analysis.words import happens
 from ldfi.dashboards.links import to_campaign, to_class, to_experiment, to_finding
 from ldfi.dashboards.render import PLACES

@@ -14,7 +14,7 @@ from ldfi.dashboards.route import PageRoute
 from ldfi.errors import Invalid
 from ldfi.experiments.api import tokens
 from ldfi.experiments.api.auth import Admin
-from ldfi.experiments.api.documents import Id
+from ldfi.experiments.api.input_documents import Id
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.cluster.tokens import ROLES

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ldfi.analysis.phrases import said_fault, said_point, said_shortly
 from ldfi.analysis.words import happens
 from ldfi.dashboards.lineage_graph import LineageGraph, class_graph
-from ldfi.dashboards.proved import Stand, runs_of, stand_of
+from ldfi.dashboards.proof_story import Stand, runs_of, stand_of
 from ldfi.dashboards.roles import ROLES, Role, roles_of
 from ldfi.dashboards.words import listed
 from ldfi.experiments.domain.campaign.knowledge import Knowledge

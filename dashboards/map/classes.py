@@ -10,17 +10,17 @@ from sqlalchemy.orm import defer
 
 from ldfi.analysis.phrases import said_point
 from ldfi.dashboards.curves import looks_picture
-from ldfi.dashboards.evidence_kept import evidence_kept
+from ldfi.dashboards.evidence_cache import evidence_kept
 from ldfi.dashboards.experiment_rows import tried_of
 from ldfi.dashboards.map.class_story import DONE, class_story, point_story, stopped_by
-from ldfi.dashboards.proved import Proved
+from ldfi.dashboards.proof_story import Proved
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.roles import ROLES
 from ldfi.dashboards.route import PageRoute
-from ldfi.dashboards.worst import STATES, Weakness, callees, hurting, severity
+from ldfi.dashboards.worst_findings import STATES, Weakness, callees, hurting, severity
 from ldfi.errors import NotFound
 from ldfi.experiments.api.auth import Viewer
-from ldfi.experiments.api.documents import Filter, Line
+from ldfi.experiments.api.input_documents import Filter, Line
 from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.api.views import ClassView

@@ -11,14 +11,14 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from sqlalchemy import select
 
-from ldfi.dashboards.evidence_kept import KEPT, EvidenceKept, evidence_kept
+from ldfi.dashboards.evidence_cache import KEPT, EvidenceKept, evidence_kept
 from ldfi.dashboards.links import MOST_DOWN
 from ldfi.dashboards.map.services_layout import layout
 from ldfi.dashboards.map.services_story import FATES, STANDINGS, STANDINGS_DOWN, Looked, service_map
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
 from ldfi.experiments.api.auth import Viewer
-from ldfi.experiments.api.documents import LINE, Filter, Line
+from ldfi.experiments.api.input_documents import LINE, Filter, Line
 from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.domain.campaign.lifecycle import HURTING

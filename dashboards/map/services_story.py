@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Literal
 
-from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
+from ldfi.analysis.repairs.request_names import BY_THEIR_NAMES, Called
 from ldfi.dashboards.words import listed
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lifecycle import HURTING

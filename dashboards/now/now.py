@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from ldfi.dashboards.experiment_rows import KINDS
 from ldfi.dashboards.now import strip
-from ldfi.dashboards.now.day_kept import day_kept
+from ldfi.dashboards.now.day_totals import day_kept
 from ldfi.dashboards.now.missing import missing
 from ldfi.dashboards.now.now_story import ACTS, now_story
 from ldfi.dashboards.render import rendered, viewers_zone
@@ -20,7 +20,7 @@ from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.api.views import ExperimentView
 from ldfi.experiments.domain.campaign import windows
 from ldfi.experiments.scheduler.engine import Engine
-from ldfi.experiments.store import arming, switches
+from ldfi.experiments.store import arming, halts
 from ldfi.experiments.telemetry import clock
 
 router = APIRouter(route_class=PageRoute)
@@ -60,7 +60,7 @@ async def first(request: Request, engine: Running, db: Db, _caller: Viewer) -> R
         story = now_story(session, engine, day_kept(request), called_of(request), tz, now)
         hour = arming.charged_within(session, arming.HOUR, now)
         day = arming.charged_within(session, arming.DAY, now)
-        jumped = switches.jumped(session, now)
+        jumped = halts.jumped(session, now)
     url = request.app.state.public_url or str(request.base_url).rstrip("/")
     lacks = story.standing.missing and not story.running
     return rendered(

@@ -12,23 +12,23 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from ldfi.analysis.phrases import said_shortly
-from ldfi.analysis.repairs.called import Called
+from ldfi.analysis.repairs.request_names import Called
 from ldfi.dashboards.experiment_rows import Kind
 from ldfi.dashboards.now import strip
-from ldfi.dashboards.now.day_kept import DayKept
+from ldfi.dashboards.now.day_totals import DayKept
 from ldfi.dashboards.now.missing import why_nothing_can_be_tried
 from ldfi.dashboards.todo import Act, acts
 from ldfi.dashboards.words import devices
-from ldfi.dashboards.worst import SHOWN, Hurting, callees, hurting, ranked
+from ldfi.dashboards.worst_findings import SHOWN, Hurting, callees, hurting, ranked
 from ldfi.experiments.api.service import live_experiments
 from ldfi.experiments.api.was_it_us import LAST, live_exposure, with_live
 from ldfi.experiments.domain.campaign.lifecycle import SERIOUS
 from ldfi.experiments.domain.judging.counts import counts_so_far
 from ldfi.experiments.domain.judging.experiment import Experiment
-from ldfi.experiments.domain.judging.injected import Exposure, Injected, hurt_in_words
+from ldfi.experiments.domain.judging.was_it_us import Exposure, Injected, hurt_in_words
 from ldfi.experiments.queries.finding_summary import CalleesOf
 from ldfi.experiments.scheduler.engine import Engine
-from ldfi.experiments.store import injected as stored
+from ldfi.experiments.store import was_it_us as stored
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 from ldfi.experiments.telemetry import clock
 

@@ -17,9 +17,9 @@ from markupsafe import Markup
 
 from ldfi.dashboards.experiment_rows import KINDS, Kind
 from ldfi.dashboards.links import to_experiment, to_was_it_us
-from ldfi.dashboards.now.day_kept import EVERY
-from ldfi.experiments.domain.judging.injected import Bunch, Exposure
+from ldfi.dashboards.now.day_totals import EVERY
 from ldfi.experiments.domain.judging.sequential_tests import Verdict
+from ldfi.experiments.domain.judging.was_it_us import Bunch, Exposure
 
 EVERY_HOURS: Final = 3
 HEIGHT: Final = 28

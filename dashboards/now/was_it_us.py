@@ -15,19 +15,19 @@ from ldfi.dashboards.links import to_was_it_us
 from ldfi.dashboards.now.now_story import told
 from ldfi.dashboards.render import rendered, viewers_zone
 from ldfi.dashboards.route import PageRoute
-from ldfi.dashboards.worst import callees
+from ldfi.dashboards.worst_findings import callees
 from ldfi.errors import InvalidCalendar
 from ldfi.experiments.api import was_it_us as api
 from ldfi.experiments.api.auth import Viewer
-from ldfi.experiments.api.documents import LINE
+from ldfi.experiments.api.input_documents import LINE
 from ldfi.experiments.api.pagination import Cursor
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.domain.campaign import windows
 from ldfi.experiments.domain.campaign.local_time import zone as zone_of
 from ldfi.experiments.domain.campaign.windows import Window
-from ldfi.experiments.domain.judging.injected import Exposure
+from ldfi.experiments.domain.judging.was_it_us import Exposure
 from ldfi.experiments.scheduler.engine import Engine
-from ldfi.experiments.store import injected as stored
+from ldfi.experiments.store import was_it_us as stored
 from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.experiments.telemetry.clock import now
 

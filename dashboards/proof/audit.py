@@ -10,9 +10,9 @@ from sqlalchemy import select
 
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
-from ldfi.experiments.api.audited import audited
+from ldfi.experiments.api.audit_rows import audited
 from ldfi.experiments.api.auth import Viewer
-from ldfi.experiments.api.documents import LINE
+from ldfi.experiments.api.input_documents import LINE
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.store.schema import AuditRow

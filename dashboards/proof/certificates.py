@@ -12,13 +12,13 @@ from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session, load_only
 
-from ldfi.dashboards.evidence_kept import KEPT, EvidenceKept, evidence_kept
+from ldfi.dashboards.evidence_cache import KEPT, EvidenceKept, evidence_kept
 from ldfi.dashboards.files import page_file
-from ldfi.dashboards.proved import STANDINGS, Proved, Stand, headline, stand_of
+from ldfi.dashboards.proof_story import STANDINGS, Proved, Stand, headline, stand_of
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
 from ldfi.experiments.api.auth import Viewer
-from ldfi.experiments.api.documents import Id
+from ldfi.experiments.api.input_documents import Id
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Db, Running, live_campaign

@@ -20,11 +20,11 @@ from ldfi.dashboards.todo import acts
 from ldfi.dashboards.work.burn_down import burn_down, picture
 from ldfi.dashboards.work.campaign_story import SHOWN, bounds, by_class, does, folds, hours, title
 from ldfi.dashboards.work.campaigns_story import work
-from ldfi.dashboards.worst import STATES as WEAK
-from ldfi.dashboards.worst import callees
+from ldfi.dashboards.worst_findings import STATES as WEAK
+from ldfi.dashboards.worst_findings import callees
 from ldfi.experiments.api import campaigns
 from ldfi.experiments.api.auth import Operator, Viewer
-from ldfi.experiments.api.documents import Id, Reason
+from ldfi.experiments.api.input_documents import Id, Reason
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running, live_campaign, live_experiments

@@ -14,7 +14,7 @@ from ldfi.dashboards.run_tree import SideBySide, alone, side_by_side
 from ldfi.experiments.api.views import ExperimentView
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.queries.wording import outcome_in_a_sentence
-from ldfi.lineage.run import Runs
+from ldfi.lineage.run_summary import Runs
 
 REASONS = {
     "evidence": "The evidence was enough.",

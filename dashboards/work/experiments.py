@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse
 from sqlalchemy import select
 from sqlalchemy.orm import Session, defer
 
-from ldfi.dashboards.evidence_kept import evidence_kept
+from ldfi.dashboards.evidence_cache import evidence_kept
 from ldfi.dashboards.experiment_rows import said_ended, tried_of
 from ldfi.dashboards.forms import Submitted, read_as
 from ldfi.dashboards.lineage_graph import LineageGraph, class_graph
@@ -28,10 +28,10 @@ from ldfi.dashboards.work.experiment_story import (
     said_faults,
     thresholds,
 )
-from ldfi.dashboards.worst import callees
+from ldfi.dashboards.worst_findings import callees
 from ldfi.errors import NotFound
 from ldfi.experiments.api.auth import Operator, Viewer
-from ldfi.experiments.api.documents import Filter, Id, Reason
+from ldfi.experiments.api.input_documents import Filter, Id, Reason
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running, live_experiments
 from ldfi.experiments.api.views import ExperimentView
@@ -41,8 +41,8 @@ from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.queries.experiment_summary import experiment_summary
 from ldfi.experiments.queries.wording import OUTCOMES, purpose_in_words
 from ldfi.experiments.scheduler.engine import Engine
+from ldfi.experiments.store import campaign_tallies
 from ldfi.experiments.store import experiments as stored
-from ldfi.experiments.store import tallies
 from ldfi.experiments.store.campaigns import definition_from_json
 from ldfi.experiments.store.schema import (
     AuditRow,
@@ -89,7 +89,7 @@ async def listing(
     with db.read() as session:
         rows = page(session, query, ExperimentRow.created_at, ExperimentRow.id, cursor)
         summaries = [experiment_summary(row, live.get(row.id)) for row in rows.items]
-        ended = tallies.by_verdict(session)
+        ended = campaign_tallies.by_verdict(session)
     return rendered(
         request,
         "work/experiments.html",

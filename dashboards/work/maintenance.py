@@ -14,7 +14,7 @@ from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
 from ldfi.experiments.api import safety
 from ldfi.experiments.api.auth import Operator, Viewer
-from ldfi.experiments.api.documents import Id, Line
+from ldfi.experiments.api.input_documents import Id, Line
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.scheduler.engine import Engine

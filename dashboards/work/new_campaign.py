@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from sqlalchemy import func, select
 
-from ldfi.dashboards.evidence_kept import KEPT, evidence_kept
+from ldfi.dashboards.evidence_cache import KEPT, evidence_kept
 from ldfi.dashboards.forms import Form, Submitted, read_as
 from ldfi.dashboards.links import to_campaign
 from ldfi.dashboards.render import rendered, viewers_zone

@@ -16,7 +16,7 @@ from ldfi.analysis.words import listed
 from ldfi.dashboards.work.open_hours import over
 from ldfi.experiments.domain.gates.maintenance import EVERYTHING, Maintenance
 from ldfi.experiments.domain.settings import DEFAULTS, Settings
-from ldfi.experiments.scheduler.estimating import Forecast
+from ldfi.experiments.scheduler.forecast import Forecast
 from ldfi.fit.protocol.kinds import late
 
 ASKED: Final = 6

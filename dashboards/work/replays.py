@@ -11,7 +11,7 @@ from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
 from ldfi.errors import NotFound
 from ldfi.experiments.api.auth import Viewer
-from ldfi.experiments.api.documents import Id
+from ldfi.experiments.api.input_documents import Id
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db
 from ldfi.experiments.store.schema import ReplayRow

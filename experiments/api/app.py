@@ -18,13 +18,13 @@ from ldfi.experiments.api import (
     application_state,
     auth,
     campaigns,
+    chain_head,
     classes,
     edge,
     events,
     experiments,
     findings,
     forecast,
-    heads,
     ids,
     ingest,
     loose_calls,
@@ -47,7 +47,7 @@ from ldfi.experiments.api.request_ids import NameRequests
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.cluster.candidate import Candidate
 from ldfi.experiments.cluster.election import FileLock, election_of
-from ldfi.experiments.cluster.post import Post
+from ldfi.experiments.cluster.namespace_candidate import Post
 from ldfi.experiments.cluster.service import Service
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database
@@ -57,7 +57,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     ingest.router,
     edge.router,
     campaigns.router,
-    heads.router,
+    chain_head.router,
     forecast.router,
     experiments.router,
     findings.router,

@@ -13,9 +13,9 @@ from sqlalchemy.orm import Session
 
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.deprecated import noting
-from ldfi.experiments.api.documents import UNSAID, Document, Id, Line, PerhapsReason
 from ldfi.experiments.api.examples import example
 from ldfi.experiments.api.idempotency import IdempotentRoute
+from ldfi.experiments.api.input_documents import UNSAID, Document, Id, Line, PerhapsReason
 from ldfi.experiments.api.new_campaign import NewCampaign
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.service import (

@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 
 from ldfi.experiments.api.auth import Viewer
-from ldfi.experiments.api.documents import Filter
 from ldfi.experiments.api.examples import example
+from ldfi.experiments.api.input_documents import Filter
 from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Running

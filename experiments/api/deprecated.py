@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from fastapi import Response
 
-from ldfi.experiments.api.documents import Document
+from ldfi.experiments.api.input_documents import Document
 
 SINCE: Final = 1_795_305_600
 """22 November 2026, when 0.2.0 brought the forms that are read and written alike; Unix seconds."""

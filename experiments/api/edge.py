@@ -19,13 +19,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from sse_starlette import EventSourceResponse
 
 from ldfi.experiments.api.auth import Edge
-from ldfi.experiments.api.documents import Line
 from ldfi.experiments.api.forward import FORWARDED, no_leader
+from ldfi.experiments.api.input_documents import Line
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.cluster.relay import DEVICES, EdgeRelay
+from ldfi.experiments.scheduler.edges import MOST, Behind
 from ldfi.experiments.scheduler.engine import Engine
-from ldfi.experiments.scheduler.fleet import MOST, Behind
 from ldfi.experiments.scheduler.rules_board import RulesBoard
 from ldfi.experiments.telemetry import clock
 from ldfi.fit.protocol.allowance import Enrolled

@@ -24,7 +24,7 @@ from sqlalchemy import func, select
 from sse_starlette import EventSourceResponse
 from starlette.types import Receive, Scope, Send
 
-from ldfi.experiments.api.audited import audited
+from ldfi.experiments.api.audit_rows import audited
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute

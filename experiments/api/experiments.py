@@ -11,8 +11,8 @@ from sqlalchemy import select
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.campaigns import campaign_view
 from ldfi.experiments.api.deprecated import noting
-from ldfi.experiments.api.documents import UNSAID, Filter, Id, PerhapsReason
 from ldfi.experiments.api.idempotency import IdempotentRoute
+from ldfi.experiments.api.input_documents import UNSAID, Filter, Id, PerhapsReason
 from ldfi.experiments.api.new_campaign import NewExperiment
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.service import (

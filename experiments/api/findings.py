@@ -15,8 +15,8 @@ from ldfi.analysis.repairs.issue import Tracker, issue
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.campaigns import campaign_view
 from ldfi.experiments.api.deprecated import noting
-from ldfi.experiments.api.documents import Document, Filter, Id, Line
 from ldfi.experiments.api.idempotency import IdempotentRoute
+from ldfi.experiments.api.input_documents import Document, Filter, Id, Line
 from ldfi.experiments.api.new_campaign import Bounded
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.repairs import (

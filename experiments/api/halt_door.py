@@ -28,16 +28,16 @@ from uvicorn.server import ServerState
 from ldfi.experiments.api import problems
 from ldfi.experiments.api.auth import Operator
 from ldfi.experiments.api.by_namespace import ByNamespace
-from ldfi.experiments.api.documents import UNSAID, PerhapsReason
+from ldfi.experiments.api.connections import PatientConnection
 from ldfi.experiments.api.front_door import FrontDoor, cannot_listen
-from ldfi.experiments.api.listening import PatientConnection
+from ldfi.experiments.api.input_documents import UNSAID, PerhapsReason
 from ldfi.experiments.api.rate_limit import RateLimiter
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.safety import Disarmed
 from ldfi.experiments.cluster.relay import EdgeRelay
 from ldfi.experiments.cluster.tokens import Tokens
 from ldfi.experiments.scheduler.engine import Engine
-from ldfi.experiments.store import switches
+from ldfi.experiments.store import halts
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry import clock
 
@@ -99,7 +99,7 @@ class Halting:
             self._tell(self._relay.halt)
         try:
             with self.database.change(clock.now(), who) as change:
-                halted = switches.set_halted(change, reason)
+                halted = halts.set_halted(change, reason)
         except Exception:
             if engine is None:
                 raise

@@ -12,7 +12,7 @@ from sqlalchemy import Text, func, literal, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ldfi.experiments.api.auth import Viewer
-from ldfi.experiments.api.documents import LINE
+from ldfi.experiments.api.input_documents import LINE
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Db
 from ldfi.experiments.store.schema import (

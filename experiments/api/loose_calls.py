@@ -9,14 +9,14 @@ from pydantic import ConfigDict, Field
 
 from ldfi.errors import NotFound
 from ldfi.experiments.api.auth import Operator, Viewer
-from ldfi.experiments.api.documents import AsRead, Line
 from ldfi.experiments.api.idempotency import IdempotentRoute
+from ldfi.experiments.api.input_documents import AsRead, Line
 from ldfi.experiments.api.service import Running
 from ldfi.experiments.api.views import View
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.telemetry import clock
-from ldfi.lineage.sightings import Belongs, Proposal
-from ldfi.lineage.unseen import Why
+from ldfi.lineage.loose_calls import Belongs, Proposal
+from ldfi.lineage.unseen_calls import Why
 
 router = APIRouter(prefix="/api/v1/loose-calls", tags=["classes"], route_class=IdempotentRoute)
 

@@ -23,7 +23,7 @@ from ldfi.experiments.api.application_state import begin, furnish, take_in, to_i
 from ldfi.experiments.api.by_namespace import ByNamespace
 from ldfi.experiments.api.halt_door import HaltDoor
 from ldfi.experiments.cluster.candidate import Candidate
-from ldfi.experiments.cluster.post import Post
+from ldfi.experiments.cluster.namespace_candidate import Post
 from ldfi.experiments.cluster.service import Service
 from ldfi.experiments.store import Database, namespaces
 from ldfi.experiments.store.namespaces import Namespace

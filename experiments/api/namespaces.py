@@ -10,8 +10,8 @@ from starlette.concurrency import run_in_threadpool
 
 from ldfi.errors import Conflict, NotFound
 from ldfi.experiments.api.auth import Admin
-from ldfi.experiments.api.documents import AsRead
 from ldfi.experiments.api.idempotency import IdempotentRoute
+from ldfi.experiments.api.input_documents import AsRead
 from ldfi.experiments.api.service import Db
 from ldfi.experiments.store import namespaces
 from ldfi.experiments.store.database import Database

@@ -17,16 +17,16 @@ from pydantic import (
 )
 
 from ldfi.errors import InvalidCalendar
-from ldfi.experiments.api.documents import AsRead, Document, Line, all_but
+from ldfi.experiments.api.input_documents import AsRead, Document, Line, all_but
 from ldfi.experiments.api.views import CampaignView, ExperimentView
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
 from ldfi.experiments.domain.campaign.campaign import Definition
-from ldfi.experiments.domain.declared import Setting
+from ldfi.experiments.domain.declared_settings import Setting
 from ldfi.experiments.domain.settings import DEFAULTS, SETTINGS, Settings
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.fit.protocol.faults import DOWN, Fault
 from ldfi.fit.protocol.kinds import alike_of, kind_of
-from ldfi.fit.protocol.native import check_native, gone
+from ldfi.fit.protocol.native_kinds import check_native, gone
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 _VARIABLE = r"^[a-z]+(:[A-Za-z0-9_.=]+)?@[^\x00-\x1f\x7f]+$"

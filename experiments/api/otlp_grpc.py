@@ -24,9 +24,9 @@ from starlette.types import ASGIApp, Message
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from ldfi.errors import Conflict
+from ldfi.experiments.api.connections import HEADER_SECONDS, room
 from ldfi.experiments.api.decoding import EITHER, MAX_BODY
 from ldfi.experiments.api.front_door import cannot_listen, front_doors
-from ldfi.experiments.api.listening import HEADER_SECONDS, room
 
 _log = logging.getLogger("ldfi")
 

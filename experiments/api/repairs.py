@@ -12,10 +12,10 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from ldfi.analysis.repairs.advice import Advice, advise
-from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.analysis.repairs.issue import Subject, Tracker
 from ldfi.analysis.repairs.owners import Owners
 from ldfi.analysis.repairs.repair import Lacking
+from ldfi.analysis.repairs.request_names import BY_THEIR_NAMES, Called
 from ldfi.experiments.api.views import FindingView, View, finding_view
 from ldfi.experiments.domain.campaign.lifecycle import FindingState
 from ldfi.experiments.queries.finding_summary import finding_summaries, share_of
@@ -23,7 +23,7 @@ from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.findings import Proof, proofs
 from ldfi.experiments.store.schema import FindingRow
 from ldfi.experiments.telemetry import clock
-from ldfi.lineage.run import Runs
+from ldfi.lineage.run_summary import Runs
 
 
 class RepairView(View):

@@ -12,8 +12,8 @@ from sqlalchemy import select
 
 from ldfi.errors import NotFound
 from ldfi.experiments.api.auth import Operator, Viewer
-from ldfi.experiments.api.documents import AsRead, Document, Id, Line
 from ldfi.experiments.api.idempotency import IdempotentRoute
+from ldfi.experiments.api.input_documents import AsRead, Document, Id, Line
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.service import Db
 from ldfi.experiments.store.schema import ReplayRow

@@ -11,9 +11,10 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
-from ldfi.experiments.api.audited import audited
+from ldfi.experiments.api.audit_rows import audited
 from ldfi.experiments.api.auth import Operator, Viewer
-from ldfi.experiments.api.documents import (
+from ldfi.experiments.api.idempotency import IdempotentRoute
+from ldfi.experiments.api.input_documents import (
     UNSAID,
     AsRead,
     Filter,
@@ -23,7 +24,6 @@ from ldfi.experiments.api.documents import (
     Why,
     all_but,
 )
-from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.otlp_grpc import OtlpGrpc
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.service import Db, PerhapsRunning, Relaying, Running
@@ -43,7 +43,7 @@ from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.scheduler.engine import Engine, OutcomeSource
 from ldfi.experiments.scheduler.evidence import knowledge_beside
-from ldfi.experiments.store import arming, chain_check, switches
+from ldfi.experiments.store import arming, chain_check, halts
 from ldfi.experiments.store.maintenance import window as window_by_id
 from ldfi.experiments.store.maintenance import window_of
 from ldfi.experiments.store.schema import AuditRow, MaintenanceRow
@@ -187,7 +187,7 @@ async def status(request: Request, engine: Running, db: Db, _caller: Viewer) -> 
     with db.read() as session:
         hour = arming.charged_within(session, arming.HOUR, now)
         day = arming.charged_within(session, arming.DAY, now)
-        jumped = switches.jumped(session, now)
+        jumped = halts.jumped(session, now)
         not_signed = chain_check.check(session, db.keys).wrong
     return Status(
         halted=engine.scheduler.state.halted,
@@ -241,7 +241,7 @@ async def halt(
         )
     relay.halt()
     with db.change(now, caller.name) as change:
-        halted = switches.set_halted(change, why.reason)
+        halted = halts.set_halted(change, why.reason)
     return Disarmed(halted=halted, disarmed=[], on_record=True)
 
 

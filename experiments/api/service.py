@@ -14,7 +14,7 @@ from ldfi.experiments.cluster.relay import EdgeRelay
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.scheduler.engine import Engine
-from ldfi.experiments.scheduler.estimating import Forecast, forecast
+from ldfi.experiments.scheduler.forecast import Forecast, forecast
 from ldfi.experiments.store import Database
 from ldfi.experiments.telemetry import clock
 

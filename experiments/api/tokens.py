@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from ldfi.errors import Invalid
 from ldfi.experiments.api.auth import Admin
-from ldfi.experiments.api.documents import AsRead, Id
+from ldfi.experiments.api.input_documents import AsRead, Id
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.views import View

@@ -18,8 +18,8 @@ from ldfi.experiments.domain.judging.counts import DeviceCounts
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.injectors import NO_CONTEXT, Injectors
 from ldfi.experiments.domain.traffic.observed_kinds import shown_often
-from ldfi.experiments.domain.traffic.shares import shares
-from ldfi.experiments.domain.traffic.vitals import Sign
+from ldfi.experiments.domain.traffic.point_shares import shares
+from ldfi.experiments.domain.traffic.vital_signs import Sign
 from ldfi.experiments.queries.campaign_summary import CampaignSummary
 from ldfi.experiments.queries.experiment_summary import (
     ExperimentSummary,
@@ -27,10 +27,10 @@ from ldfi.experiments.queries.experiment_summary import (
     experiment_summary,
 )
 from ldfi.experiments.queries.wording import PURPOSES
-from ldfi.experiments.scheduler.estimating import Forecast
+from ldfi.experiments.scheduler.forecast import Forecast
 from ldfi.experiments.store.experiments import counts_of
 from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
-from ldfi.lineage.unseen import NOTHING, Unseen
+from ldfi.lineage.unseen_calls import NOTHING, Unseen
 
 
 class View(BaseModel):

@@ -13,9 +13,9 @@ from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import select
 from sqlalchemy.orm import InstrumentedAttribute, Session, defer
 
-from ldfi.experiments.api.audited import audited
+from ldfi.experiments.api.audit_rows import audited
 from ldfi.experiments.api.auth import Viewer
-from ldfi.experiments.api.documents import Filter
+from ldfi.experiments.api.input_documents import Filter
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, Rows, page
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
@@ -23,9 +23,9 @@ from ldfi.experiments.api.service import Db, Running, live_experiments
 from ldfi.experiments.api.views import AuditView, DevicesView, View
 from ldfi.experiments.domain.judging.counts import DeviceCounts, counts_so_far
 from ldfi.experiments.domain.judging.experiment import Experiment
-from ldfi.experiments.domain.judging.injected import Exposure, Injected, WasIt
+from ldfi.experiments.domain.judging.was_it_us import Exposure, Injected, WasIt
 from ldfi.experiments.scheduler.engine import Engine
-from ldfi.experiments.store import injected as stored
+from ldfi.experiments.store import was_it_us as stored
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow
 from ldfi.experiments.telemetry import clock
 

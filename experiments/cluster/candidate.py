@@ -13,7 +13,7 @@ from typing import Final
 
 from ldfi.experiments.cluster.election import Election
 from ldfi.experiments.cluster.leader import Leader
-from ldfi.experiments.cluster.post import Post
+from ldfi.experiments.cluster.namespace_candidate import Post
 from ldfi.experiments.scheduler.global_controls import GlobalControls
 from ldfi.experiments.store.database import Database
 

@@ -31,14 +31,14 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from ldfi.analysis.repairs.called import Called
 from ldfi.analysis.repairs.owners import Owners
+from ldfi.analysis.repairs.request_names import Called
 from ldfi.error_words import fault, value
 from ldfi.errors import InvalidConfig, InvalidGuardrail
-from ldfi.experiments.cluster.examples import ADVICE, is_example
+from ldfi.experiments.cluster.published_secrets import ADVICE, is_example
 from ldfi.experiments.cluster.tokens import Tokens
 from ldfi.experiments.domain.settings import Limits
-from ldfi.experiments.domain.traffic.waiting import EXPORT, Waiting, quiet_for
+from ldfi.experiments.domain.traffic.waiting_times import EXPORT, Waiting, quiet_for
 from ldfi.experiments.scheduler.engine import OutcomeSource
 from ldfi.experiments.telemetry.logs import LogFormat, LogLevel
 from ldfi.experiments.telemetry.prometheus import check_guardrail

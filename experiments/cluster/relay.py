@@ -1,6 +1,6 @@
 """A relay: a process that does not lead serves edges from one subscription to the one that does.
 
-To the leader a relay is one edge (:class:`ldfi.experiments.scheduler.fleet.Behind`); to its edges
+To the leader a relay is one edge (:class:`ldfi.experiments.scheduler.edges.Behind`); to its edges
 it is the service. It mirrors the leader's rules on a board of its own, under leases that end with
 the one it holds. What an edge asks for it gives out of what it was granted itself. Once edges here
 ask about an experiment, it has one device *in hand*, and asks the leader for the next one as soon
@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import httpx
 
-from ldfi.experiments.scheduler.fleet import MOST
+from ldfi.experiments.scheduler.edges import MOST
 from ldfi.experiments.scheduler.rules_board import RulesBoard
 from ldfi.experiments.telemetry import clock
 from ldfi.fit.protocol.allowance import REFUSED_SECONDS, Enrolled, Numbers, written

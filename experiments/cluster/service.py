@@ -5,13 +5,13 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, field, replace
 
-from ldfi.analysis.repairs.called import Called
 from ldfi.analysis.repairs.owners import Owners
+from ldfi.analysis.repairs.request_names import Called
 from ldfi.checker.head import SigningKey
 from ldfi.experiments.cluster.role import ProcessRole
 from ldfi.experiments.cluster.tokens import Tokens
 from ldfi.experiments.domain.settings import Limits
-from ldfi.experiments.domain.traffic.waiting import Waiting
+from ldfi.experiments.domain.traffic.waiting_times import Waiting
 from ldfi.experiments.notify.target import Target
 from ldfi.experiments.scheduler.engine import OutcomeSource
 from ldfi.experiments.store.database import Database
@@ -25,8 +25,8 @@ class Service:
     """What one process of the service is made with.
 
     ``lease``: seconds an edge may act without news. ``quiet``, ``patience``: see
-    :class:`ldfi.experiments.domain.traffic.waiting.Waiting`. ``member_key`` hashes members and
-    devices at the door; made anew by default, and then nobody is recognised after a restart.
+    :class:`ldfi.experiments.domain.traffic.waiting_times.Waiting`. ``member_key`` hashes members
+    and devices at the door; made anew by default, and then nobody is recognised after a restart.
     ``trace_url``: where a trace can be looked at, with ``{trace_id}`` in it; empty: nowhere.
     ``owners``: who owns which service, ``called``: how people call requests, each by a file.
     ``advertise_url``: where the other processes reach this one while it leads. ``stream``: where

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, Final, Literal, Self
 
-from ldfi.experiments.domain.declared import About, Setting, settings_of
+from ldfi.experiments.domain.declared_settings import About, Setting, settings_of
 from ldfi.fit.protocol.kinds import KINDS, FaultKind, alike_of, kind_of
 
 StrategyName = Literal["smallest", "likeliest", "union"]

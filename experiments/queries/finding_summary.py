@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from ldfi.analysis.repairs.advice import sentence
-from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
+from ldfi.analysis.repairs.request_names import BY_THEIR_NAMES, Called
 from ldfi.experiments.queries.experiment_summary import Compared
 from ldfi.experiments.store.findings import proofs
 from ldfi.experiments.store.schema import FindingRow

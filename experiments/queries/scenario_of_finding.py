@@ -22,12 +22,12 @@ from ldfi.experiments.store.schema import (
     finding_id,
 )
 from ldfi.fit.protocol.features import Features
-from ldfi.fit.protocol.native import gone
+from ldfi.fit.protocol.native_kinds import gone
 from ldfi.fit.protocol.predicate import Predicate
 from ldfi.lineage.outline import Outline, ordered
-from ldfi.lineage.run import Run, Runs
-from ldfi.scenarios.asking import AGENTS, AskedFor, asked, query_string
+from ldfi.lineage.run_summary import Run, Runs
 from ldfi.scenarios.redaction import HEADERS, HOLE, RawRequest, code, redact
+from ldfi.scenarios.request_body import AGENTS, AskedFor, asked, query_string
 from ldfi.scenarios.scenario import VERSION, Scenario, calls, of_document
 
 MOST_NAMED: Final = 3

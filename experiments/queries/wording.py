@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ldfi.experiments.domain.judging.injected import hurt_in_words
+from ldfi.experiments.domain.judging.was_it_us import hurt_in_words
 
 OUTCOMES: Final[Mapping[str, str]] = {
     "harmful": "harmful",

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import Final
 
-from ldfi.experiments.domain.judging.shares import EdgeShare
-from ldfi.experiments.scheduler.fleet import EdgeSeen, Fleet
+from ldfi.experiments.domain.judging.edge_shares import EdgeShare
+from ldfi.experiments.scheduler.edges import EdgeSeen, Fleet
 from ldfi.fit.protocol.allowance import Enrolled
 from ldfi.fit.protocol.context import Arm
 from ldfi.fit.protocol.rules import Rule

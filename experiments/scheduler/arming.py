@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.gates.guards import BYSTANDERS, objection
-from ldfi.experiments.domain.gates.waits import RENEWED, ServiceTimes
+from ldfi.experiments.domain.gates.wait_checks import RENEWED, ServiceTimes
 from ldfi.experiments.domain.judging.bystanders import Bystanders, systems_of
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.reachability import Share

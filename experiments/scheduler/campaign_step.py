@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.campaign.result import Hypothesis
-from ldfi.experiments.domain.gates.facts import Facts
+from ldfi.experiments.domain.gates.guard_facts import Facts
 from ldfi.experiments.domain.gates.guards import objection
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.traffic.catalogue import Catalogue

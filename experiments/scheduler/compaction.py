@@ -20,7 +20,7 @@ from sqlalchemy import ColumnElement, and_, exists, or_, select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.campaign import Campaign
-from ldfi.experiments.domain.campaign.experience import Experience
+from ldfi.experiments.domain.campaign.fault_history import Experience
 from ldfi.experiments.domain.campaign.snapshot import Snapshot
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.known_class import KnownClass

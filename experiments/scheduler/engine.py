@@ -22,21 +22,21 @@ from dataclasses import replace
 from typing import Literal
 
 from ldfi.experiments.domain.gates.current_state import CurrentState
-from ldfi.experiments.domain.gates.waits import ServiceTimes
+from ldfi.experiments.domain.gates.wait_checks import ServiceTimes
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
-from ldfi.experiments.domain.traffic.cut import cut_of, proves
+from ldfi.experiments.domain.traffic.cut_traces import cut_of, proves
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.observation import Join, Observation, Outcome, root_outcome
-from ldfi.experiments.domain.traffic.peers import Peers
-from ldfi.experiments.domain.traffic.vitals import Signs, Vitals
-from ldfi.experiments.domain.traffic.waiting import Waiting
+from ldfi.experiments.domain.traffic.peer_addresses import Peers
+from ldfi.experiments.domain.traffic.vital_signs import Signs, Vitals
+from ldfi.experiments.domain.traffic.waiting_times import Waiting
 from ldfi.experiments.scheduler.global_controls import GlobalControls
 from ldfi.experiments.scheduler.replays import Replays
 from ldfi.experiments.scheduler.rules_board import RulesBoard
 from ldfi.experiments.scheduler.scheduler import Scheduler
-from ldfi.experiments.store import Database, classes, injectors, loose
+from ldfi.experiments.store import Database, classes, injectors, loose_calls
 from ldfi.experiments.telemetry import instruments
 from ldfi.experiments.telemetry.clock import CLOCK, Clock
 from ldfi.fit.protocol.features import Features
@@ -44,9 +44,9 @@ from ldfi.fit.protocol.reach import InjectorReport
 from ldfi.fit.protocol.rules import ARMED_WAIT_SECONDS
 from ldfi.lineage.assembly import FATES, Assembler, reopens
 from ldfi.lineage.expectations import Expectations
-from ldfi.lineage.killed import deaths, marks
+from ldfi.lineage.killed_process import deaths, marks
 from ldfi.lineage.lineage import Lineage, learn, learn_in_full, partial_trace, unusable
-from ldfi.lineage.sightings import HOLES, Event, Figures, Sightings
+from ldfi.lineage.loose_calls import HOLES, Event, Figures, Sightings
 from ldfi.lineage.span import Span, Trace
 
 _log = logging.getLogger("ldfi")
@@ -96,7 +96,7 @@ class Engine:
         with db.read() as session:
             self.catalogue = Catalogue.from_json(classes.load(session))
             known = Injectors.from_json(injectors.load(session))
-            self.said = loose.load(session)
+            self.said = loose_calls.load(session)
             """By point, whether calls in traces of their own are the requests' around them."""
         self.peers = Peers()
         for each in self.catalogue.classes.values():
@@ -230,7 +230,7 @@ class Engine:
         """Record what a person says of calls in traces of their own: whether they belong to the
         requests they run within; None takes it back."""
         with self._db.change(now, who) as change:
-            self.said = loose.say(change, point, belong)
+            self.said = loose_calls.say(change, point, belong)
         self.look()
 
     def silent(self) -> list[str]:

@@ -13,7 +13,7 @@ from ldfi.experiments.scheduler.record import Record
 from ldfi.experiments.scheduler.restore import restored
 from ldfi.experiments.scheduler.rules_board import RulesBoard
 from ldfi.experiments.scheduler.state import State, new_id
-from ldfi.experiments.store import campaigns, experiments, findings, maintenance, switches
+from ldfi.experiments.store import campaigns, experiments, findings, halts, maintenance
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry.clock import Jump
 
@@ -45,7 +45,7 @@ class HaltSwitch:
         It holds in this process even when it cannot be put on record; that is tried again then.
         """
         self._board.clear()
-        self._state.halted_here = switches.both(self._state.halted_here, reason)
+        self._state.halted_here = halts.both(self._state.halted_here, reason)
         try:
             self._record.halt(reason, who, now)
         finally:
@@ -58,8 +58,8 @@ class HaltSwitch:
         else there is to be done is left to the next :meth:`sync`.
         """
         self._board.clear()
-        self._told = switches.both(self._told, reason)
-        self._state.halted_here = switches.both(self._state.halted_here, reason)
+        self._told = halts.both(self._told, reason)
+        self._state.halted_here = halts.both(self._state.halted_here, reason)
 
     def owe(self, reason: str, who: str) -> None:
         """Put a heeded halt on record that could not be written."""
@@ -70,7 +70,7 @@ class HaltSwitch:
         armed again."""
         self._board.clear()
         with self._db.change(now) as change:
-            switches.note_jumps(change, jumps)
+            halts.note_jumps(change, jumps)
             change.audit("disarmed", why=reason)
         for campaign in self._state.campaigns.values():
             self._arming.abort_all(campaign, reason, now)
@@ -97,7 +97,7 @@ class HaltSwitch:
         """
         self._record.write_halt(now)
         with self._db.read() as session:
-            on_record = switches.halted(session)
+            on_record = halts.halted(session)
             self._state.windows = maintenance.open_windows(session, now)
             if self._state.unread:
                 self._read_campaigns(session)

@@ -20,10 +20,10 @@ from ldfi.experiments.domain.campaign.result import ExperimentResult
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.scheduler.rules_board import RulesBoard
-from ldfi.experiments.store import campaigns, classes, experiments, findings, switches
+from ldfi.experiments.store import campaigns, classes, experiments, findings, halts
 from ldfi.experiments.store.database import SERVICE, Database, unless_unwritable
 from ldfi.experiments.telemetry import tracing
-from ldfi.lineage.run import Runs
+from ldfi.lineage.run_summary import Runs
 
 _log = logging.getLogger("ldfi")
 
@@ -208,13 +208,13 @@ class Record:
         if self._halt is not None:
             reason, who = self._halt
             with self._db.change(now, who) as change:
-                switches.set_halted(change, reason)
+                halts.set_halted(change, reason)
             self._halt = None
 
     def resume(self, who: str, now: float) -> None:
         """Write that nothing is halted any more."""
         with self._db.change(now, who) as change:
-            switches.set_halted(change, None)
+            halts.set_halted(change, None)
         self._halt = None
 
 

@@ -17,9 +17,9 @@ from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.campaign import Campaign, CampaignState
 from ldfi.experiments.domain.campaign.ending import Ending
+from ldfi.experiments.domain.campaign.experiment_tally import Trial
 from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.campaign.result import ExperimentResult
-from ldfi.experiments.domain.campaign.trials import Trial
 from ldfi.experiments.domain.traffic.catalogue import Catalogue, KnownClass
 from ldfi.experiments.store import findings, snapshots
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow

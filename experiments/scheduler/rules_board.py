@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ldfi.experiments.scheduler.armed_rule import ArmedRule
-from ldfi.experiments.scheduler.fleet import Behind, Fleet
+from ldfi.experiments.scheduler.edges import Behind, Fleet
 from ldfi.fit.protocol.allowance import Enrolled
 from ldfi.fit.protocol.context import Arm
 from ldfi.fit.protocol.rules import Rule

@@ -34,7 +34,7 @@ from ldfi.experiments.scheduler.state import State
 from ldfi.experiments.store import injectors
 from ldfi.experiments.store.database import Database
 from ldfi.fit.protocol.mark import Mark
-from ldfi.lineage.killed import Death
+from ldfi.lineage.killed_process import Death
 
 PASS_SECONDS = 0.5
 """How often the campaigns are asked what to try next."""

@@ -13,7 +13,7 @@ from typing import Final
 from ldfi.errors import NotFound
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.campaign.exploration import Exploration
-from ldfi.experiments.domain.gates.facts import Facts, touches
+from ldfi.experiments.domain.gates.guard_facts import Facts, touches
 from ldfi.experiments.domain.gates.maintenance import Maintenance, Step
 from ldfi.experiments.domain.judging.bystanders import systems_of
 from ldfi.experiments.domain.judging.experiment import Experiment
@@ -21,12 +21,12 @@ from ldfi.experiments.domain.judging.missing_reports import too_many
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
+from ldfi.experiments.domain.traffic.device_returns import Returns
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.observation import Observation
-from ldfi.experiments.domain.traffic.returns import Returns
 from ldfi.experiments.scheduler.global_controls import GlobalControls
-from ldfi.experiments.scheduler.nearby import Nearby
-from ldfi.experiments.store import switches
+from ldfi.experiments.scheduler.nearby_experiments import Nearby
+from ldfi.experiments.store import halts
 
 # The steps of upgrades that are under way: one for each maintenance window that is open.
 
@@ -109,7 +109,7 @@ class State:
         return (
             self.halted_here
             if global_controls is None
-            else switches.both(self.halted_here, global_controls)
+            else halts.both(self.halted_here, global_controls)
         )
 
     @property

@@ -20,11 +20,11 @@ from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.campaign.recording import draft_of
-from ldfi.experiments.domain.gates.facts import BudgetLeft, Facts, touches
+from ldfi.experiments.domain.gates.guard_facts import BudgetLeft, Facts, touches
 from ldfi.experiments.domain.gates.guards import BUDGET, objection
 from ldfi.experiments.domain.judging.experiment import ACTIVE, Experiment
 from ldfi.experiments.domain.settings import Limits, Settings
-from ldfi.experiments.store import maintenance, switches
+from ldfi.experiments.store import halts, maintenance
 from ldfi.experiments.store.database import Change, Database
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
 from ldfi.fit.protocol.allocation import Claim
@@ -162,7 +162,7 @@ def charged_within(session: Session, seconds: float, now: float) -> int:
     """Count the members charged to experiments that may have exposed somebody within so many
     seconds: it goes by their end, if any. Time that the machine's clock has jumped over has not
     passed: it renews nothing."""
-    since = now - seconds - switches.jumped(session, now)
+    since = now - seconds - halts.jumped(session, now)
     return charged(session, or_(ExperimentRow.ended_at.is_(None), ExperimentRow.ended_at > since))
 
 
@@ -171,7 +171,7 @@ def _on_record(
 ) -> Facts:
     """Gather the facts of an order, with what is on record now. ``others``: what is armed."""
     state = session.scalar(select(CampaignRow.state).where(CampaignRow.id == order.campaign_id))
-    halted = switches.halted(session)
+    halted = halts.halted(session)
     windows = maintenance.open_windows(session, now)
     on_class = (row.id for row in others if row.active_class == order.experiment.request_class)
     return replace(

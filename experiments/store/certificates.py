@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from ldfi.checker import merkle
 from ldfi.checker.canonical import read
-from ldfi.checker.certified import Certified
+from ldfi.checker.certificate_signature import Certified
 from ldfi.checker.head import CertificateTree, ClassVersion
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.schema import CampaignRow, CertificateRow

@@ -14,11 +14,11 @@ from ldfi.experiments.domain.campaign.exploration import FindingChange
 from ldfi.experiments.domain.campaign.recording import GONE, abandoned, record_of
 from ldfi.experiments.domain.campaign.result import ExperimentResult
 from ldfi.experiments.domain.judging.experiment import ACTIVE, Experiment, comparison_of
-from ldfi.experiments.store import chain, findings, notifications, tallies
+from ldfi.experiments.store import campaign_tallies, chain, findings, notifications
 from ldfi.experiments.store.arming import new_row
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow, RunRow, TallyRow
-from ldfi.lineage.run import Runs
+from ldfi.lineage.run_summary import Runs
 
 GRACE = 1.0
 """Seconds after the end of its lease from which on an experiment counts as abandoned."""
@@ -84,7 +84,7 @@ def end(
     row.members_charged = min(spent, row.members_reserved)
     row.members_hurt = len(experiment.hurt)
     row.comparison = counts_of(experiment)
-    tallies.count(change.session, row)
+    campaign_tallies.count(change.session, row)
     if result is not None:
         shown = {"runs": runs.to_json()} if runs else {}
         row.lesson = {**result.to_json(), "version": experiment.version, **shown}
@@ -105,7 +105,7 @@ def recount(change: Change, experiment: Experiment) -> None:
     if row is None:
         return
     hurt = len(experiment.hurt)
-    tallies.recount(change.session, row, hurt)
+    campaign_tallies.recount(change.session, row, hurt)
     row.members_hurt, row.comparison = hurt, counts_of(experiment)
 
 
@@ -123,7 +123,7 @@ def close_abandoned(change: Change) -> list[str]:
     for row in change.session.scalars(query.with_for_update(skip_locked=True)):
         row.state, row.active_class, row.ended_at = "aborted", None, change.now
         row.reason, draft, row.draft = GONE, row.draft, None
-        tallies.count(change.session, row)
+        campaign_tallies.count(change.session, row)
         change.audit("experiment aborted", row.id, row.reason)
         if draft is not None:
             class_version = row.request_class, int(draft["version"])

@@ -19,11 +19,11 @@ from ldfi.errors import Conflict, NotFound
 from ldfi.experiments.domain.campaign.exploration import FindingChange
 from ldfi.experiments.domain.campaign.lifecycle import CONFIRMED, HURTING, FindingState, next_state
 from ldfi.experiments.domain.campaign.result import Hypothesis
-from ldfi.experiments.domain.judging.killed import KILLED
+from ldfi.experiments.domain.judging.killed_process import KILLED
 from ldfi.experiments.store import notifications
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow, finding_id
-from ldfi.lineage.run import Runs
+from ldfi.lineage.run_summary import Runs
 
 
 def load(session: Session, identity: str) -> FindingRow:

@@ -16,7 +16,7 @@ from typing import Final
 from sqlalchemy import and_, exists, false, func, not_, or_, select
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.store import campaigns, findings, tallies
+from ldfi.experiments.store import campaign_tallies, campaigns, findings
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.retention import BATCH, Pruned, Told
 from ldfi.experiments.store.schema import ExperimentRow, RunRow
@@ -36,7 +36,7 @@ def prune(
         with database.change(now, who) as change:
             if not start:
                 change.audit("pruned", WHAT, f"{len(ids)} of them, by age")
-            tallies.drop(change.session, some)
+            campaign_tallies.drop(change.session, some)
         if told is not None:
             told(Pruned(WHAT, len(ids), before), start + len(some))
     return Pruned(WHAT, len(ids), before)

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from ldfi.errors import Invalid
 from ldfi.experiments.store import revisions
-from ldfi.experiments.store.explained import explained
+from ldfi.experiments.store.database_errors import explained
 
 _WRITES_NOTHING: Final = {"postgresql_readonly": True}
 

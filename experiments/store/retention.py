@@ -22,7 +22,7 @@ from typing import Any, Final, cast
 from sqlalchemy import ColumnElement, Table, bindparam, delete, exists, func, or_, select, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from ldfi.experiments.store import findings, positions
+from ldfi.experiments.store import findings, stream_positions
 from ldfi.experiments.store.database import Change, Database
 from ldfi.experiments.store.schema import (
     AuditRow,
@@ -184,7 +184,7 @@ def _entries(session: Session, keep: Retention, before: float) -> list[ColumnEle
     last = session.scalar(select(func.max(AuditRow.id))) or 0
     terms = [AuditRow.at < before, AuditRow.id < last]
     if keep.events:
-        told = positions.load(session, keep.events).values()
+        told = stream_positions.load(session, keep.events).values()
         terms.append(AuditRow.id < min((each.next_offset for each in told), default=0))
     return terms
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Select, and_, case, delete, func, or_, select
 from sqlalchemy.orm import Session, load_only
 
-from ldfi.experiments.domain.campaign.experience import Experience
+from ldfi.experiments.domain.campaign.fault_history import Experience
 from ldfi.experiments.domain.campaign.snapshot import Snapshot
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.schema import ExperimentRow, SnapshotRow

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.store import audit, positions
+from ldfi.experiments.store import audit, stream_positions
 from ldfi.experiments.store.database import Database
-from ldfi.experiments.store.positions import Position
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
+from ldfi.experiments.store.stream_positions import Position
 from ldfi.experiments.streams.stream import Producer, Stream, Topics
 from ldfi.experiments.telemetry import clock
 
@@ -65,7 +65,7 @@ class Events:
         """
         topic = self._topics.events
         with self._db.read() as session:
-            kept = positions.load(session, topic).get(_PLACE)
+            kept = stream_positions.load(session, topic).get(_PLACE)
             last = kept.next_offset - 1 if kept is not None else 0
             entries = list(audit.whole(audit.after(session, last, AT_ONCE), last, now))
             told = [(e.subject, _value(session, e)) for e in entries if e.what.startswith(_TOLD)]
@@ -77,7 +77,7 @@ class Events:
             producer.flush()  # each by itself: the next must not be there when this one is not
         following = entries[-1].id + 1
         with self._db.change(now) as change:
-            positions.save(change, topic, {_PLACE: Position(following, following)})
+            stream_positions.save(change, topic, {_PLACE: Position(following, following)})
         return len(entries)
 
     def _made(self) -> Producer:

@@ -31,9 +31,9 @@ from collections.abc import Iterable
 
 from ldfi.errors import StreamError, UnreadableMessage
 from ldfi.experiments.scheduler.engine import Engine
-from ldfi.experiments.store import classes, positions
+from ldfi.experiments.store import classes, stream_positions
 from ldfi.experiments.store.database import Database
-from ldfi.experiments.store.positions import Position
+from ldfi.experiments.store.stream_positions import Position
 from ldfi.experiments.streams.dead_letters import DeadLetters
 from ldfi.experiments.streams.stream import Message, Producer, Stream, Topics
 from ldfi.experiments.streams.wire import (
@@ -117,7 +117,7 @@ class Intake:
         self._noted: dict[int, Position] | None = None
         self._unkept: deque[str] = deque()
         with db.read() as session:
-            self._kept = positions.load(session, self._topic)
+            self._kept = stream_positions.load(session, self._topic)
         self._counted = {name: dict(k.counted) for name, k in engine.catalogue.classes.items()}
         starts = {number: at.read_from for number, at in self._kept.items()}
         self._consumer = stream.reader(self._topic, starts)
@@ -265,7 +265,7 @@ class Intake:
                 for name, each in known.items():
                     classes.save(change, name, each.version, each.to_json())
                 if done:
-                    positions.save(change, self._topic, self._noted)
+                    stream_positions.save(change, self._topic, self._noted)
         except Exception:
             self._noted = None  # begin again: none of it is on record
             raise

@@ -8,8 +8,8 @@ from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
-from ldfi.experiments.streams.growing import TopicsSeen
 from ldfi.experiments.streams.kafka import ANSWER_MS, KafkaStream, described, failing
+from ldfi.experiments.streams.partition_growth import TopicsSeen
 from ldfi.experiments.streams.stream import Place, Topics
 from ldfi.experiments.streams.worker import GROUP
 
@@ -21,7 +21,7 @@ class KafkaTopics:
         self._options = stream.options
 
     def standing(self, topics: Topics) -> TopicsSeen:
-        """See :class:`ldfi.experiments.streams.growing.TopicKeeper`."""
+        """See :class:`ldfi.experiments.streams.partition_growth.TopicKeeper`."""
         group = topics.group(GROUP)
         with failing("topics cannot be looked at"), self._open(KafkaAdminClient) as admin:
             there = {*admin.list_topics()} & topics.partitions(1).keys()
@@ -52,7 +52,7 @@ class KafkaTopics:
         return ends, committed
 
     def grow(self, topic: str, partitions: int) -> None:
-        """See :class:`ldfi.experiments.streams.growing.TopicKeeper`."""
+        """See :class:`ldfi.experiments.streams.partition_growth.TopicKeeper`."""
         with failing(f"{topic} cannot grow"), self._open(KafkaAdminClient) as admin:
             admin.create_partitions({topic: partitions})
 

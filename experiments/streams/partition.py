@@ -17,17 +17,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Self
 
-from ldfi.experiments.domain.traffic.cut import CutRequest, cut_of, proves
+from ldfi.experiments.domain.traffic.cut_traces import CutRequest, cut_of, proves
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome, root_outcome, worst
-from ldfi.experiments.domain.traffic.waiting import Waiting
+from ldfi.experiments.domain.traffic.waiting_times import Waiting
 from ldfi.experiments.streams.wire import Halves, write_event, write_hole
 from ldfi.fit.protocol.mark import Mark
 from ldfi.fit.protocol.scenario import PREFIX
 from ldfi.lineage.assembly import Assembler, Fate, reopens
 from ldfi.lineage.expectations import Expectations
-from ldfi.lineage.killed import Death, deaths, marks
+from ldfi.lineage.killed_process import Death, deaths, marks
 from ldfi.lineage.lineage import Lineage, learn, unusable
-from ldfi.lineage.sightings import HOLES, arrival_of, loose_of
+from ldfi.lineage.loose_calls import HOLES, arrival_of, loose_of
 from ldfi.lineage.span import Span, Trace
 
 _log = logging.getLogger("ldfi")

@@ -19,15 +19,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ldfi.errors import UnreadableMessage
-from ldfi.experiments.domain.traffic.cut import CutRequest
+from ldfi.experiments.domain.traffic.cut_traces import CutRequest
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.streams.stream import Header
 from ldfi.fit.protocol.features import Features
 from ldfi.fit.protocol.mark import Mark
-from ldfi.lineage.killed import Death
+from ldfi.lineage.killed_process import Death
 from ldfi.lineage.lineage import Lineage, Way, learn_in_full, way_of
+from ldfi.lineage.loose_calls import Event
 from ldfi.lineage.operation import Operation
-from ldfi.lineage.sightings import Event
 from ldfi.lineage.span import Links, Span, Trace
 from ldfi.lineage.text import clean
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ldfi.errors import MessageTooLarge, StreamError, UnreadableMessage
-from ldfi.experiments.domain.traffic.cut import CutRequest
+from ldfi.experiments.domain.traffic.cut_traces import CutRequest
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.streams.dead_letters import DeadLetters
 from ldfi.experiments.streams.partition import Half, PartitionWork, Patience
@@ -34,8 +34,8 @@ from ldfi.fit.protocol.mark import Mark
 from ldfi.lineage.assembly import Fate
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.expectations import Expectations
-from ldfi.lineage.killed import Death
-from ldfi.lineage.packed import traces_of
+from ldfi.lineage.killed_process import Death
+from ldfi.lineage.packed_spans import traces_of
 from ldfi.lineage.readers.batch import Batch
 from ldfi.lineage.readers.formats import read_message
 from ldfi.lineage.readers.otlp import decode_together

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from threading import Condition
 from typing import Final
 
-from ldfi.experiments.domain.traffic.waiting import Waiting
+from ldfi.experiments.domain.traffic.waiting_times import Waiting
 from ldfi.lineage.assembly import Assembler, concerns
 from ldfi.lineage.expectations import Expectations
 from ldfi.lineage.span import Span, Trace

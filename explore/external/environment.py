@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Final
 
-from ldfi.experiments.domain.traffic.waiting import EXPORT
+from ldfi.experiments.domain.traffic.waiting_times import EXPORT
 from ldfi.explore.external.stamp import SharedKeys
 
 RECEIVE: Final = "LDFI_RECEIVE"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ldfi.lineage.killed import Death
+from ldfi.lineage.killed_process import Death
 from ldfi.lineage.lineage import Lineage
 
 TO_SET: Final = "Run the services with what `ldfi explore env` prints"

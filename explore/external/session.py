@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from ldfi.experiments.domain.traffic.waiting import EXPORT, Waiting, quiet_for
+from ldfi.experiments.domain.traffic.waiting_times import EXPORT, Waiting, quiet_for
 from ldfi.explore.external.collector import Collector
 from ldfi.explore.external.environment import variables
 from ldfi.explore.external.receiver import Receiver, is_loopback, split
@@ -14,9 +14,9 @@ from ldfi.explore.external.requests import SentRequest, lineage_of, unanswered
 from ldfi.explore.external.run_result import TO_SET, RunResult
 from ldfi.explore.external.stamp import SharedKeys, Stamp
 from ldfi.fit.protocol.faults import Fault
-from ldfi.lineage.killed import deaths
+from ldfi.lineage.killed_process import deaths
 from ldfi.lineage.lineage import Lineage, learn, unusable
-from ldfi.lineage.sightings import Sightings, arrival_of, loose_of
+from ldfi.lineage.loose_calls import Sightings, arrival_of, loose_of
 from ldfi.lineage.span import Span, Trace
 
 PATIENCE: Final = 10

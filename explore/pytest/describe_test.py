@@ -12,11 +12,11 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from ldfi.analysis.words import happens
-from ldfi.experiments.domain.judging.killed import KILLED
+from ldfi.experiments.domain.judging.killed_process import KILLED
 from ldfi.explore.external.run_result import TO_SET
-from ldfi.explore.pytest.bounds import Bounds
 from ldfi.explore.pytest.evidence import class_evidence
 from ldfi.explore.pytest.loop import NO_CALL, Explored, Finding
+from ldfi.explore.pytest.marker import Bounds
 from ldfi.explore.pytest.service import service_name
 from ldfi.fit.protocol.faults import DOWN
 from ldfi.fit.protocol.kinds import outlasted

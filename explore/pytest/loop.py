@@ -18,25 +18,25 @@ from ldfi.experiments.domain.campaign.exploration import Exploration, Plan
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.result import ExperimentResult, Hypothesis
 from ldfi.experiments.domain.campaign.solver_input import NO_INJECTOR, NO_TIMEOUT
-from ldfi.experiments.domain.judging.killed import KILLED
+from ldfi.experiments.domain.judging.killed_process import KILLED
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.domain.traffic.patterns import matching
-from ldfi.explore.pytest.bounds import Bounds
 from ldfi.explore.pytest.evidence import VERSION
+from ldfi.explore.pytest.marker import Bounds
 from ldfi.explore.pytest.parallel import Begun, InTurn, Making
 from ldfi.explore.pytest.run import Execute, Run
 from ldfi.explore.pytest.survived import Basis, SurvivedRuns, same_way
 from ldfi.fit.protocol.faults import DOWN, Fault
 from ldfi.fit.protocol.kinds import FaultKind
 from ldfi.fit.protocol.points import Point
-from ldfi.lineage.asked import as_asked
 from ldfi.lineage.blame import blame
 from ldfi.lineage.digest import digest
-from ldfi.lineage.killed import Death
+from ldfi.lineage.killed_process import Death
 from ldfi.lineage.lineage import Lineage
-from ldfi.lineage.unseen import NOTHING
+from ldfi.lineage.requested_faults import as_asked
+from ldfi.lineage.unseen_calls import NOTHING
 
 ExploredVerdict = Literal["harmful", "tolerated", "inconclusive", "broken"]
 """``broken``: the test fails without any fault. ``inconclusive``: not everything was tried."""

@@ -25,9 +25,9 @@ from ldfi.explore.pytest.remote import (
 
 if TYPE_CHECKING:
     from ldfi.explore.external.services import Services
-    from ldfi.explore.pytest.bounds import Bounds
     from ldfi.explore.pytest.describe_test import Document
     from ldfi.explore.pytest.loop import Explored, Finding
+    from ldfi.explore.pytest.marker import Bounds
     from ldfi.explore.pytest.survived import SurvivedRuns
     from ldfi.lineage.outline import Outline
 
@@ -185,7 +185,7 @@ def _is_ours(item: pytest.Item) -> TypeGuard[pytest.Function]:
 
 def _refusal(item: pytest.Function) -> str:
     """Return why a test of ours cannot be explored; empty where it can."""
-    from ldfi.explore.pytest.bounds import InvalidMarker
+    from ldfi.explore.pytest.marker import InvalidMarker
 
     lacking = _lacking(item.nodeid)
     if lacking:
@@ -213,7 +213,7 @@ def _lacking(asked_by: str) -> str:
 
 def _bounds(item: pytest.Function) -> Bounds:
     """Read the marker. Raises InvalidMarker."""
-    from ldfi.explore.pytest.bounds import Bounds
+    from ldfi.explore.pytest.marker import Bounds
 
     marker = item.get_closest_marker("ldfi")
     seed: int = item.config.getoption("--ldfi-seed") or 0

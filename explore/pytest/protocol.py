@@ -15,14 +15,14 @@ import pytest
 from _pytest.unittest import TestCaseFunction
 
 from ldfi.errors import LdfiError
-from ldfi.explore.pytest.armed import Armed, armed
-from ldfi.explore.pytest.bounds import Bounds
 from ldfi.explore.pytest.describe_test import Document, failure_of
 from ldfi.explore.pytest.fixture import PRESENT
 from ldfi.explore.pytest.loop import Explored, explore
+from ldfi.explore.pytest.marker import Bounds
 from ldfi.explore.pytest.recorder import NotRun
 from ldfi.explore.pytest.run import Passed, Run
 from ldfi.explore.pytest.survived import SurvivedRuns
+from ldfi.explore.pytest.test_process import Armed, armed
 from ldfi.fit.protocol.faults import Fault
 
 if TYPE_CHECKING:

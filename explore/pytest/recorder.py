@@ -31,7 +31,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from ldfi.errors import LdfiError
 from ldfi.explore.external.requests import SentRequest, as_call, root_span
 from ldfi.explore.external.stamp import Stamp
-from ldfi.explore.pytest.asking import asked_within, faked
+from ldfi.explore.pytest.own_calls import asked_within, faked
 from ldfi.explore.pytest.run import Asked
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.operation import operation

@@ -41,7 +41,7 @@ def elsewhere_of(item: pytest.Item) -> Elsewhere | None:
 def received(config: pytest.Config) -> Elsewhere:
     """Receive spans, from now to the end of the session. Raises Invalid."""
     if _HELD not in config.stash:
-        from ldfi.experiments.domain.traffic.waiting import EXPORT
+        from ldfi.experiments.domain.traffic.waiting_times import EXPORT
         from ldfi.explore.external.environment import AT_ONCE, export_interval
 
         asked = address_asked(config)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ldfi.fit.protocol.faults import Fault
-from ldfi.lineage.killed import Death
+from ldfi.lineage.killed_process import Death
 from ldfi.lineage.lineage import Lineage
 
 Passed = bool | None

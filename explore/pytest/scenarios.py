@@ -8,15 +8,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ldfi.explore.pytest.bounds import Bounds
 from ldfi.explore.pytest.describe_test import words_of
 from ldfi.explore.pytest.loop import Finding
+from ldfi.explore.pytest.marker import Bounds
 from ldfi.explore.pytest.run import Asked
 from ldfi.explore.pytest.service import service_name
 from ldfi.fit.protocol.faults import DOWN
 from ldfi.lineage.outline import Outline
-from ldfi.scenarios.asking import query_string
 from ldfi.scenarios.redaction import HOLE, RawRequest, redact
+from ldfi.scenarios.request_body import query_string
 from ldfi.scenarios.scenario import VERSION, Scenario, calls, of_document
 
 

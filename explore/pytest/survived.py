@@ -16,10 +16,10 @@ from typing import Any, Final
 from ldfi.explore.pytest.run import Run
 from ldfi.fit.protocol.faults import Fault
 from ldfi.fit.protocol.points import Point
-from ldfi.lineage.asked import as_asked
 from ldfi.lineage.digest import digest
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.operation import Operation, operation
+from ldfi.lineage.requested_faults import as_asked
 from ldfi.lineage.span import Span, Trace
 
 FORMAT: Final = "ldfi-lessons/1"

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ldfi.explore.external.code import Unmapped, code_digest, files_below, files_digests
-from ldfi.explore.pytest.bounds import Bounds
 from ldfi.explore.pytest.evidence import SUFFIX
+from ldfi.explore.pytest.marker import Bounds
 from ldfi.explore.pytest.remote import names_of, services_started
 from ldfi.explore.pytest.service import service_name
 from ldfi.explore.pytest.survived import Basis

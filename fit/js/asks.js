@@ -1,5 +1,5 @@
 /**
- * Asks for devices that may be stamped if the control plane grants it, made while their requests wait: fit/asking.py.
+ * Asks for devices that may be stamped if the control plane grants it, made while their requests wait: fit/allowance_requests.py.
  *
  * The answer has 20 ms; a device for which none comes in that time is in neither arm. After an ask that failed nobody
  * is asked for a while, so that a control plane in trouble costs requests nothing.

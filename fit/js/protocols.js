@@ -1,5 +1,5 @@
 /**
- * What a request asks for where its path does not say, of Falcor and GraphQL: what fit/protocol/protocols.py reads
+ * What a request asks for where its path does not say, of Falcor and GraphQL: what fit/protocol/request_protocols.py reads
  * in a query and in a header. Bodies are not read here.
  */
 

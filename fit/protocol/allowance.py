@@ -1,9 +1,9 @@
 """Allowances: how many devices this edge has treated, and for which it may still do so.
 
 The control plane gives an edge a part of what an experiment may treat in all, or lets it ask for
-each device (:mod:`ldfi.fit.asking`). A device is counted *before* its stamped request goes on,
-under a lock, and never twice; so the number here is never smaller than the number of devices that
-were treated, whatever crashes when.
+each device (:mod:`ldfi.fit.allowance_requests`). A device is counted *before* its stamped request
+goes on, under a lock, and never twice; so the number here is never smaller than the number of
+devices that were treated, whatever crashes when.
 
 An experiment whose allowance is used up enrols nobody any more without asking, in *either* arm: to
 close one arm alone would compare devices of different moments. Whoever is enrolled stays enrolled.

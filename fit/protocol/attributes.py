@@ -49,7 +49,8 @@ edge has stamped for its device. What counts is the first, which may still be un
 
 FEATURE: Final = "fit.feature."
 """On the span of a request that came in at an edge, followed by a feature's name: the value of a
-header, a cookie or an entry of the baggage that was chosen (:mod:`ldfi.fit.protocol.chosen`)."""
+header, a cookie or an entry of the baggage that was chosen
+(:mod:`ldfi.fit.protocol.chosen_features`)."""
 
 REACH: Final = "fit.reach"
 """On a span by the same name, which is a trace of its own and no request: what an injector can

@@ -3,7 +3,7 @@
 Seven answers: ``tv``, ``console``, ``tablet``, ``phone``, ``desktop``, ``bot`` and ``other``. A
 browser says what it likes: an iPad that asks for desktop pages calls itself a Mac and is taken for
 one. An application of your own whose name tells nothing is ``other``; let it send a header, and
-choose that (:mod:`ldfi.fit.protocol.chosen`).
+choose that (:mod:`ldfi.fit.protocol.chosen_features`).
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ evaluated. Their names, by family:
 ``jsonrpc.method``     the method, where the body may be read
 ``protocol``           ``falcor``, ``graphql`` or ``jsonrpc``
 ``device``             the kind of device, by its ``User-Agent``
-``header.…``           headers that were chosen (:mod:`ldfi.fit.protocol.chosen`), and likewise
-                       ``cookie.…`` and ``baggage.…``
+``header.…``           headers that were chosen (:mod:`ldfi.fit.protocol.chosen_features`), and
+                       likewise ``cookie.…`` and ``baggage.…``
 ``unread``             ``body`` or ``query``: what may tell more, and was not read
 =====================  ====================================================================
 """
@@ -26,10 +26,10 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import parse_qsl, unquote, unquote_to_bytes
 
-from ldfi.fit.protocol.chosen import chosen
+from ldfi.fit.protocol.chosen_features import chosen
 from ldfi.fit.protocol.device_type import device_type
 from ldfi.fit.protocol.points import template_path
-from ldfi.fit.protocol.protocols import asked_by_body, asked_by_query, graphql_named
+from ldfi.fit.protocol.request_protocols import asked_by_body, asked_by_query, graphql_named
 
 Features = Mapping[str, str]
 

@@ -5,7 +5,7 @@ word, for some words with an argument: ``refused``, ``status:503``, ``grpc:UNAVA
 ``sql:deadlock``, ``exception:KeyError``. A ``delay`` has one where its length is drawn at random
 (:mod:`ldfi.fit.protocol.lengths`): ``delay:0.5..2``, ``delay:p50=0.8..p99=3``. ``slow:2`` says over
 how many seconds a body comes, or by what that is drawn: ``slow:0.5..2``. What a point can have
-natively is told by :mod:`ldfi.fit.protocol.native`.
+natively is told by :mod:`ldfi.fit.protocol.native_kinds`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ RECORDS: Final[dict[str, dict[str, Any]]] = json.loads(
 ``happens_with``; what ``one`` callee does, and ``many``; ``short``; what a call was ``made`` to do.
 ``version``: of the first failure context that can say it. ``argument``: what comes after a colon
 (``abnf``: as grammars have it).
-``points``: the protocols that have it natively (:mod:`ldfi.fit.protocol.native`); ``body``: only
-where an answer has one; ``named``: only where a host has a name.
+``points``: the protocols that have it natively (:mod:`ldfi.fit.protocol.native_kinds`); ``body``:
+only where an answer has one; ``named``: only where a host has a name.
 ``late``: it takes its time; ``outlasted``: and the call goes well in the end. ``unasked``: the
 call never came to its callee. ``passes``: it often passes in a moment. ``nobody``: nobody answered.
 ``status``: of the answer of HTTP that it is. ``answer``: its ``body``, a character a byte, of which

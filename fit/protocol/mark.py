@@ -3,7 +3,7 @@
 The proof of a fault stands on the span of the call that it hits, and that leaves with the next
 batch, seconds later. Where the fault ends the process, the batch is gone, and so is the proof. So
 a span of its own, ``fit.mark``, is ended and flushed first, in both arms alike
-(:mod:`ldfi.fit.marking`). It hangs below the *caller's* call, beside what this
+(:mod:`ldfi.fit.send_mark`). It hangs below the *caller's* call, beside what this
 process will tell of the request: where nothing but the mark came of it, and the caller got no
 answer, the fault has killed the process.
 

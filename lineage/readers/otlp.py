@@ -32,7 +32,7 @@ from ldfi.lineage.attributes import (
 )
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.operation import KINDS, Operation, operation
-from ldfi.lineage.packed import traits
+from ldfi.lineage.packed_spans import traits
 from ldfi.lineage.readers.batch import Batch, refuse
 from ldfi.lineage.readers.rust import Extension, Meant
 from ldfi.lineage.readers.slim import SlimRequest

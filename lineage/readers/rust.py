@@ -13,13 +13,13 @@ from typing import Any, Protocol
 
 from ldfi.lineage.machine_code import extension
 from ldfi.lineage.operation import Operation
-from ldfi.lineage.packed import Packed, spans_of
+from ldfi.lineage.packed_spans import Packed, spans_of
 from ldfi.lineage.readers.batch import Batch
 from ldfi.lineage.span import Links
 
 Meant = tuple[Operation, int]
 """An operation, and what the extension asks of it again and again
-(:func:`ldfi.lineage.packed.traits`)."""
+(:func:`ldfi.lineage.packed_spans.traits`)."""
 
 
 class Oracle(Protocol):

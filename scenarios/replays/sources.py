@@ -21,7 +21,6 @@ from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.readers.files import read_file
 from ldfi.lineage.span import Span, Trace
 from ldfi.lineage.tree import build
-from ldfi.scenarios.asking import asked
 from ldfi.scenarios.redaction import HOLE, RawRequest, redact
 from ldfi.scenarios.replays.recording import (
     RecordedRequest,
@@ -29,6 +28,7 @@ from ldfi.scenarios.replays.recording import (
     RecordingHead,
     recorded,
 )
+from ldfi.scenarios.request_body import asked
 
 SourceKind = Literal["access log", "har", "traces"]
 

@@ -12,10 +12,10 @@ from collections import Counter
 
 from ldfi.solver.bits import mask_of, members
 from ldfi.solver.design import design
-from ldfi.solver.growing import BitCounts, Ranking, limits
 from ldfi.solver.odds import Odds
 from ldfi.solver.pairs import Pairs
 from ldfi.solver.search import SOME, Search
+from ldfi.solver.union_growth import BitCounts, Ranking, limits
 
 WORTH = 0.45
 """A block is taken if it shows this share of the pairs that it could hold."""

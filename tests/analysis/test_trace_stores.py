@@ -26,7 +26,7 @@ from ldfi.analysis.tempo_api import fetch_from_tempo
 from ldfi.analysis.trace_api import TraceApi, TraceQuery
 from ldfi.cli.trace_store import TraceStore, fetched
 from ldfi.errors import ExperimentsError, Invalid, NotFound, Unreachable
-from ldfi.testing.listening import Answer, Listener
+from ldfi.testing.loopback_server import Answer, Listener
 
 DATA = Path(__file__).parents[1] / "data"
 JAEGER = json.loads(gzip.decompress((DATA / "hotrod.jaeger.json.gz").read_bytes()))

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from ldfi.checker import merkle
-from ldfi.checker.certified import Certified
+from ldfi.checker.certificate_signature import Certified
 from ldfi.checker.head import (
     CertificateTree,
     Head,
@@ -21,9 +21,9 @@ from ldfi.checker.head import (
     counts_root,
     public_keys,
 )
-from ldfi.checker.judged import counts
 from ldfi.checker.record import Arms, Rested, RunRecord
 from ldfi.checker.statistics import JudgingRule
+from ldfi.checker.verdict_check import counts
 from ldfi.experiments.domain.judging.sequential_tests import SequentialTests
 from ldfi.experiments.domain.settings import Thresholds
 

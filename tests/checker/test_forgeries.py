@@ -22,8 +22,8 @@ from ldfi.checker.canonical import canonical
 from ldfi.checker.document import EvidenceFile
 from ldfi.checker.errors import Unreadable
 from ldfi.checker.head import Head, SigningKey
-from ldfi.checker.judged import wrong
 from ldfi.checker.record import RunRecord
+from ldfi.checker.verdict_check import wrong
 from ldfi.checker.verify import Against, Examined, verify
 from ldfi.experiments.domain.judging.sequential_tests import SequentialTests
 from ldfi.experiments.domain.settings import Thresholds

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from ldfi.checker.judged import wrong
-from ldfi.checker.meaning import Meaning, Required, lacking
 from ldfi.checker.record import Arms, BothReports, Reports, Rested, RunRecord
 from ldfi.checker.statistics import JudgingRule, weigh
+from ldfi.checker.verdict_check import wrong
+from ldfi.checker.verdict_meaning import Meaning, Required, lacking
 
 RULE = JudgingRule("sequential", 0.001, 0.05, 0.15, 10, 10.0)
 

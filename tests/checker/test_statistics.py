@@ -21,7 +21,7 @@ from ldfi.checker.statistics import (
     weigh_looks,
 )
 from ldfi.experiments.domain.judging import slots
-from ldfi.experiments.domain.judging.counted import CountedTests
+from ldfi.experiments.domain.judging.counted_outcomes import CountedTests
 from ldfi.experiments.domain.judging.sequential_tests import (
     Counts,
     SequentialTests,

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from ldfi.cli.main import app
 from ldfi.errors import InvalidReplay, Unreachable
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 
 EXEMPLARS = """
 exemplars:

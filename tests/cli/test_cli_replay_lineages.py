@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from ldfi.cli.main import app
 from ldfi.cli.ports import free_port
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 
 SENT = 1_700_000_000_000_000_000
 

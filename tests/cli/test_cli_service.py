@@ -20,7 +20,7 @@ from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database
-from ldfi.testing.live import LiveService, live_service
+from ldfi.testing.live_service import LiveService, live_service
 from ldfi.testing.programs import Call, Caller, Step, Unserved
 from ldfi.testing.world import FOUND, PROGRAM, World
 from tests.kit.cli import PROGRAM as LDFI

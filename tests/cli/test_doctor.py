@@ -23,7 +23,7 @@ from ldfi.experiments.queries.diagnosis import (
     of_traces,
 )
 from ldfi.fit import hosts
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.kit.cli import ldfi
 from tests.kit.service import GIVEN, service
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import httpx
 import pytest
 
-from ldfi.analysis.repairs.called import Called
+from ldfi.analysis.repairs.request_names import Called
 from ldfi.experiments.cluster.tokens import Role
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.gates.maintenance import Maintenance
@@ -23,7 +23,7 @@ from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database, tokens
 from ldfi.experiments.store.schema import CampaignRow, FindingRow, MaintenanceRow, ReplayRow
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.world import World
 from tests.kit.cli import At

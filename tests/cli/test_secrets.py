@@ -14,7 +14,7 @@ import pytest
 from ldfi.cli.doctor import _keys
 from ldfi.errors import InvalidConfig
 from ldfi.experiments.cluster.config import Config
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.kit.cli import ldfi, ldfi_process
 from tests.kit.service import GIVEN, service
 

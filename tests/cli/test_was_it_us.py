@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.kit.cli import At
 from tests.kit.service import live_through, service
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.kit.cli import ldfi
 from tests.kit.service import GIVEN, service
 

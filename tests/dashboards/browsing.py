@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from sqlalchemy import event
 
 from ldfi.experiments.cluster.tokens import Role
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.kit.service import GIVEN
 
 CSRF = re.compile(r'name="csrf" value="([0-9a-f]+)"')

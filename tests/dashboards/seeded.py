@@ -39,7 +39,7 @@ from ldfi.experiments.store.schema import (
 from ldfi.scenarios.replays.measurement import Measurement, TargetRun
 from ldfi.scenarios.replays.outcome import comparison_of
 from ldfi.scenarios.replays.series import Series
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.world import World
 from tests.kit.service import service

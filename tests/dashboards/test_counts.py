@@ -14,7 +14,7 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from ldfi.dashboards.now.day_kept import DayKept
+from ldfi.dashboards.now.day_totals import DayKept
 from ldfi.dashboards.words import capitalised
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import CampaignRow, FindingRow

@@ -12,7 +12,7 @@ from ldfi.dashboards.roles import ROLES, roles_of
 from ldfi.dashboards.run_tree import Branch, side_by_side
 from ldfi.experiments.domain.campaign.recording import run_of
 from ldfi.experiments.domain.settings import Settings
-from ldfi.lineage.run import Run, RunCall
+from ldfi.lineage.run_summary import Run, RunCall
 from ldfi.testing.programs import Call, Step
 from tests.experiments.simulated import Application, explore, serving, traffic_of
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.docs.test_site import DOCS, blocks
 from tests.kit import needs
 from tests.kit.service import GIVEN, live_through, service

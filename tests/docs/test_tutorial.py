@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ldfi.testing.live import live_service
+from ldfi.testing.live_service import live_service
 from ldfi.testing.programs import Call, Step
 from tests.docs.test_site import DOCS, ROOT, blocks
 from tests.docs.test_ten_minutes import SERVICE, Shell, answers, taken, until

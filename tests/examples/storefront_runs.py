@@ -18,8 +18,8 @@ from typing import Any
 
 from ldfi.experiments.domain.campaign.kinds import Kinds
 from ldfi.experiments.domain.traffic.patterns import matching
-from ldfi.explore.pytest.bounds import Bounds
 from ldfi.explore.pytest.loop import QUIET, Explored, ExploredVerdict, Finding
+from ldfi.explore.pytest.marker import Bounds
 from ldfi.explore.pytest.run import Execute, Run
 from ldfi.fit.protocol.faults import Fault
 

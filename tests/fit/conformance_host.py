@@ -27,7 +27,7 @@ from ldfi.fit.protocol import points
 from ldfi.fit.protocol.context import decode, point_hash
 from ldfi.fit.protocol.errors import ContextError
 from ldfi.fit.protocol.keys import Keys
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.fit.edges import wsgi_served
 
 KINDS = [

@@ -18,7 +18,7 @@ from opentelemetry.trace import SpanKind
 from ldfi import fit
 from ldfi.fit.protocol.context import encode
 from ldfi.fit.runtime import activate
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.fit.applications import KEYS, Recorded, echo_app, recording, traced
 from tests.fit.edges import Held, a_rule, wsgi_served
 

@@ -17,7 +17,7 @@ from ldfi.fit.protocol.context import decode, encode
 from ldfi.fit.protocol.predicate import Condition, Predicate
 from ldfi.fit.protocol.rules import Lease
 from ldfi.fit.protocol.scenario import scenario_of
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.fit.applications import KEYS, Recorded, echo_app, traced
 from tests.fit.edges import Held, a_rule
 

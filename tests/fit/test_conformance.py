@@ -25,7 +25,7 @@ from ldfi.testing.conformance.__main__ import main, problems
 from ldfi.testing.conformance.checks import HOST_KEYS
 from ldfi.testing.conformance.edges import EDGE_CHECKS, it_fails_open
 from ldfi.testing.conformance.host import Host, met
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.fit import conformance_host, java
 from tests.fit.applications import echo_app
 from tests.fit.golang import PROXY, built

@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from ldfi.fit import asgi, wsgi
 from ldfi.fit.protocol.features import request_features
 from ldfi.lineage.readers.otlp import decode_protobuf
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.fit.applications import Recorded, echo_app, recording, traced
 from tests.fit.edges import wsgi_served
 from tests.fit.test_wsgi import echo

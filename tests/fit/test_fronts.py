@@ -30,7 +30,7 @@ from ldfi.lineage.span import Span, Trace
 from ldfi.lineage.tree import Tree, build
 from ldfi.testing import ControlPlane
 from ldfi.testing.conformance.front import Front
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.fit.applications import echo_app
 from tests.fit.edges import eventually
 from tests.fit.golang import PROXY, built

@@ -25,7 +25,7 @@ from ldfi.fit.clients import httpx_failures
 from ldfi.fit.clients import redis as redis_client
 from ldfi.fit.clients import requests_urllib3 as urllib3_client
 from ldfi.fit.protocol import context as failure_context
-from ldfi.fit.protocol import faults, keys, native, notation, points
+from ldfi.fit.protocol import faults, keys, native_kinds, notation, points
 from ldfi.fit.protocol.context import Arm
 from ldfi.fit.protocol.errors import InjectedFault
 from tests.fit.applications import Answering
@@ -35,7 +35,7 @@ from tests.fit.clients.contract import Requests
 POINT = "api>cache:get:home"
 INSIDE = (
     *(inject, delay, points, request, runtime, keys, failure_context, faults, effect),
-    *(answers, fault_error, native, notation, httpx_failures),
+    *(answers, fault_error, native_kinds, notation, httpx_failures),
     *(httpx_client, http_client, urllib3_client, aiohttp_client, redis_client),
 )
 INTERNALS = [

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ldfi import fit
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.fit.edges import ANY, Held, a_rule
 
 FOREIGN = b"fit=v1.someone-else.t.9999999999.f.m"

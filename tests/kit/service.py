@@ -19,7 +19,7 @@ from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.database import Database
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from ldfi.testing.world import World
 
 GIVEN = {role: f"{role}-0123456789abcdef" for role in ROLES}

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st
 
+from ldfi.lineage.message_waits import SKEW
 from ldfi.lineage.span import Span
-from ldfi.lineage.waiting import SKEW
 from ldfi.testing.spans import span
 
 MS = 1_000_000
@@ -250,7 +250,7 @@ def _steps(
             # what a consumer sends to the service that waits is a reply, and drawn as one
             where = draw(services.filter(lambda each: not (replies and each == "api")))
             steps.append(Send(name, where, lag, inner, silent))
-            # a consumer that goes on does so much later: see ldfi.lineage.waiting on transactions
+            # a consumer that goes on does so much later: lineage.message_waits has the reason
             steps += [Pause(2 * LONG)] if replies else []
     if replies and draw(st.booleans()):
         rest = draw(_steps(numbers, 0, optional, replies=False))

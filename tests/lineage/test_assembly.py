@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.lineage.assembly import Assembler
+from ldfi.lineage.message_waits import SKEW
 from ldfi.lineage.span import Span, Trace
-from ldfi.lineage.waiting import SKEW
 from ldfi.testing.spans import span
 
 ONE = f"{1:032x}"

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from ldfi.lineage import evidence
 from ldfi.lineage.blame import blame
 from ldfi.lineage.clauses import GoodRuns
+from ldfi.lineage.message_waits import SKEW
 from ldfi.lineage.operation import operation
 from ldfi.lineage.span import Span
-from ldfi.lineage.waiting import SKEW
 from ldfi.testing.programs import Call, Run, Step, faults_of, points_of
 from ldfi.testing.spans import TRACE, lineage, span, tree
 from tests.lineage.drawn import programs, sets_of

@@ -8,8 +8,8 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldfi.lineage.message_waits import SKEW
 from ldfi.lineage.outline import Outline, every, fired_in, outline, side_by_side
-from ldfi.lineage.waiting import SKEW
 from ldfi.testing.spans import span, tree
 
 POINTS = st.sampled_from("abcd")

@@ -40,10 +40,10 @@ from ldfi.fit.runtime import Runtime, activate
 from ldfi.lineage.classes import discover
 from ldfi.lineage.lineage import Lineage, learn_in_full
 from ldfi.lineage.readers.otlp import decode_protobuf
-from ldfi.lineage.run import Run
+from ldfi.lineage.run_summary import Run
 from ldfi.lineage.shapes import Shapes
 from ldfi.lineage.span import Trace
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.fit.edges import eventually
 
 NEEDED = {

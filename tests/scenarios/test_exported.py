@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from ldfi.cli.main import app, main
 from ldfi.errors import NotExpressible
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.scenarios.staging import DEVICE, KEY, LICENSE, Staging, scenario_file
 
 BIN = Path(sys.executable).parent

@@ -22,7 +22,7 @@ from ldfi.experiments.domain.traffic.known_class import KnownClass
 from ldfi.experiments.queries.scenario_of_finding import scenario_of
 from ldfi.experiments.store.classes import save
 from ldfi.experiments.store.database import Database
-from ldfi.lineage.run import Run, Runs
+from ldfi.lineage.run_summary import Run, Runs
 from ldfi.scenarios.scenario import read
 from tests.experiments.queries.test_scenario_of_finding import stored
 from tests.scenarios.one_address import (

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from ldfi.errors import InvalidReplay
 from ldfi.scenarios.replay import ANYTHING, Assertion, Exemplar, Replayer, Sent, _next_slot
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 
 HOME = {"rows": [{"title": "new"}, {"title": "old"}], "ok": True}
 METHODS = ["GET", "HEAD", "OPTIONS", "POST"]

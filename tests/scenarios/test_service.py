@@ -16,7 +16,7 @@ from ldfi.errors import NotFound
 from ldfi.experiments.scheduler.replays import KEPT, SECONDS, Replays
 from ldfi.experiments.store.database import Database
 from ldfi.lineage.lineage import Lineage, learn
-from ldfi.lineage.run import Runs
+from ldfi.lineage.run_summary import Runs
 from ldfi.lineage.span import Trace
 from ldfi.scenarios.scenario import read
 from ldfi.testing.spans import span

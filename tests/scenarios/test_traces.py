@@ -16,7 +16,7 @@ from ldfi.errors import InvalidScenario, Unreachable
 from ldfi.lineage.outline import Outline
 from ldfi.scenarios.reproduction import Attempt
 from ldfi.scenarios.traces import Jaeger, Service, listening, with_lineages
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.scenarios.replayed import TRACE, replayed
 
 POINT = "api>http:GET:layout/layout"

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 
-from ldfi.checker.meaning import Meaning
+from ldfi.checker.verdict_meaning import Meaning
 from ldfi.solver import Explorer
 
 FAULTS = tuple("abcdefgh")

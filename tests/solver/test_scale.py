@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from ldfi.solver import Explorer
 from ldfi.solver.bits import members
 from ldfi.solver.design import design
-from ldfi.solver.growing import BitCounts, groups
 from ldfi.solver.pairs import Pairs
+from ldfi.solver.union_growth import BitCounts, groups
 from tests.solver.systems import System, explorer_of, systems
 
 

@@ -11,7 +11,7 @@ from itertools import combinations
 import pytest
 
 from ldfi.experiments.domain.settings import Limits
-from ldfi.fit.protocol.native import native
+from ldfi.fit.protocol.native_kinds import native
 from ldfi.testing.programs import PATIENCE, Run, points_of
 from ldfi.testing.world import FOUND, PROGRAM, QUICK, Call, Caller, CallFailed, Fate, Step, World
 
@@ -133,7 +133,7 @@ class Missing(MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Missing())
-for module in ("world", "live"):
+for module in ("world", "live_service"):
     try:
         __import__(f"ldfi.testing.{module}")
     except ModuleNotFoundError as error:

@@ -18,8 +18,9 @@ from typing import Any, Literal
 
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
 from ldfi.experiments.domain.campaign.ending import Ending, ending_of
-from ldfi.experiments.domain.campaign.experience import Experience
+from ldfi.experiments.domain.campaign.experiment_tally import Trial, Trials
 from ldfi.experiments.domain.campaign.exploration import Exploration, FindingChange, Plan
+from ldfi.experiments.domain.campaign.fault_history import Experience
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.recording import proved, runs_of
 from ldfi.experiments.domain.campaign.result import (
@@ -29,19 +30,18 @@ from ldfi.experiments.domain.campaign.result import (
     result_of,
     suspects_of,
 )
-from ldfi.experiments.domain.campaign.trials import Trial, Trials
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose, killed_by
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
 from ldfi.experiments.domain.settings import LONGEST_WINDOW, Settings
 from ldfi.experiments.domain.traffic.catalogue import ClassChange, KnownClass
-from ldfi.experiments.domain.traffic.cut import cut
+from ldfi.experiments.domain.traffic.cut_traces import cut
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.patterns import matching
-from ldfi.experiments.domain.traffic.shares import share_of
+from ldfi.experiments.domain.traffic.point_shares import share_of
 from ldfi.fit.protocol.kinds import FaultKind, late
-from ldfi.lineage.parts import COMMON
-from ldfi.lineage.run import Runs
+from ldfi.lineage.class_parts import COMMON
+from ldfi.lineage.run_summary import Runs
 
 CampaignState = Literal["scheduled", "running", "paused", "finished", "stopped"]
 Gate = Callable[[str, Exploration], str | None]

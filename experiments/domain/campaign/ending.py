@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
 
+from ldfi.experiments.domain.campaign.experiment_tally import Trial, Trials
 from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.campaign.knowledge import OPEN_SHOWN, kills
 from ldfi.experiments.domain.campaign.result import Hypothesis
 from ldfi.experiments.domain.campaign.solver_input import NO_INJECTOR, NO_TIMEOUT
-from ldfi.experiments.domain.campaign.trials import Trial, Trials
 from ldfi.experiments.domain.judging.judgement import INTERFERENCE
-from ldfi.experiments.domain.judging.killed import KILLED
+from ldfi.experiments.domain.judging.killed_process import KILLED
 
 EndKind = Literal["complete", "open", "out of time", "out of budget"]
 """``open``: experiments gave no answer. ``out of time``: the solver could not say what to try next.

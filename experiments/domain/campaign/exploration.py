@@ -43,7 +43,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
 from ldfi.experiments.domain.campaign.agreement import TWICE, witnesses
-from ldfi.experiments.domain.campaign.experience import Experience, suspicions
+from ldfi.experiments.domain.campaign.fault_history import Experience, suspicions
 from ldfi.experiments.domain.campaign.knowledge import Knowledge, kills, shut_off
 from ldfi.experiments.domain.campaign.result import INTERFERENCES, ExperimentResult, Hypothesis
 from ldfi.experiments.domain.campaign.snapshot import Snapshot, carried

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from ldfi.experiments.domain.campaign.result import ExperimentResult
 from ldfi.fit.protocol.kinds import KINDS, FaultKind, alike_of, late, outlasted
-from ldfi.fit.protocol.native import gone, native
+from ldfi.fit.protocol.native_kinds import gone, native
 
 
 @lru_cache(maxsize=65536)

@@ -13,7 +13,7 @@ from typing import Any
 from ldfi.experiments.domain.campaign.agreement import agreed, borne_out, together
 from ldfi.experiments.domain.campaign.class_context import ClassContext, class_context
 from ldfi.experiments.domain.campaign.evidence_quality import EvidenceQuality, evidence_quality
-from ldfi.experiments.domain.campaign.filing import Filing
+from ldfi.experiments.domain.campaign.last_certificate import Filing
 from ldfi.experiments.domain.campaign.result import ExperimentResult, Hypothesis
 from ldfi.experiments.domain.campaign.solver_input import NO_TIMEOUT, SolverInput
 from ldfi.experiments.domain.settings import Settings

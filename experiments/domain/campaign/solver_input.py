@@ -15,7 +15,7 @@ from itertools import combinations
 from ldfi.experiments.domain.campaign.class_context import ClassContext
 from ldfi.experiments.domain.campaign.kinds import Kinds
 from ldfi.experiments.domain.campaign.result import INTERFERENCES, ExperimentResult, Hypothesis
-from ldfi.experiments.domain.campaign.unproven import Unproven, token
+from ldfi.experiments.domain.campaign.unproven_points import Unproven, token
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.injectors import (
     AFTER_ANSWER,
@@ -27,7 +27,7 @@ from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.fit.protocol.context import room
 from ldfi.fit.protocol.faults import DOWN
 from ldfi.fit.protocol.kinds import FaultKind
-from ldfi.fit.protocol.native import GONE
+from ldfi.fit.protocol.native_kinds import GONE
 from ldfi.solver import Explorer
 
 SPELT_OUT = 4

@@ -14,7 +14,7 @@ from ldfi.experiments.domain.gates.guards import STEADY_LEAST
 from ldfi.experiments.domain.gates.whatif import points_named
 from ldfi.experiments.domain.settings import STEADY
 from ldfi.experiments.domain.traffic.class_traffic import good_of_late
-from ldfi.experiments.domain.traffic.vitals import NEWEST, RECENT, Signs
+from ldfi.experiments.domain.traffic.vital_signs import NEWEST, RECENT, Signs
 from ldfi.fit.protocol.points import Point
 
 

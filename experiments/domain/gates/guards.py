@@ -8,8 +8,8 @@ as anything is armed: the first that gives a reason disarms. So what stops an ex
 forbids arming it.
 
 To add a guard: an entry in :data:`GUARDS`, the fact that it needs in
-:class:`~ldfi.experiments.domain.gates.facts.Facts`, and how it is tripped in the tests. The table
-in ``docs/safety.md`` is made from this one.
+:class:`~ldfi.experiments.domain.gates.guard_facts.Facts`, and how it is tripped in the tests. The
+table in ``docs/safety.md`` is made from this one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ldfi.experiments.domain.gates.facts import Facts
+from ldfi.experiments.domain.gates.guard_facts import Facts
 from ldfi.experiments.domain.judging.bystanders import COOL, LONGEST
 from ldfi.experiments.domain.settings import STEADY
 from ldfi.experiments.domain.traffic.class_traffic import STEADY_OUTCOMES, STEADY_SECONDS

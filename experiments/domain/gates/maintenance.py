@@ -16,7 +16,7 @@ from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.patterns import matching, names_of
-from ldfi.experiments.domain.traffic.vitals import Sign
+from ldfi.experiments.domain.traffic.vital_signs import Sign
 
 EVERYTHING = "everything"
 

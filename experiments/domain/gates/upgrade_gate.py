@@ -18,7 +18,7 @@ from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.gates.current_state import CurrentState, doubts, unheard, unwell
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import WhatIf, points_named, what_if
-from ldfi.experiments.domain.traffic.vitals import Sign
+from ldfi.experiments.domain.traffic.vital_signs import Sign
 
 GateVerdict = Literal["safe", "refused", "unknown"]
 

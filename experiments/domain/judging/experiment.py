@@ -41,7 +41,8 @@ from ldfi.experiments.domain.judging.comparison import (
     compare,
     exceeds,
 )
-from ldfi.experiments.domain.judging.counted import CountedTests
+from ldfi.experiments.domain.judging.counted_outcomes import CountedTests
+from ldfi.experiments.domain.judging.edge_shares import EdgeShare
 from ldfi.experiments.domain.judging.judgement import (
     JudgingContext,
     Unproved,
@@ -49,7 +50,7 @@ from ldfi.experiments.domain.judging.judgement import (
     judge,
     seldom_unshown,
 )
-from ldfi.experiments.domain.judging.killed import KILLED, Instances, in_words
+from ldfi.experiments.domain.judging.killed_process import KILLED, Instances, in_words
 from ldfi.experiments.domain.judging.missing_reports import (
     RollCall,
     missing_reports,
@@ -57,22 +58,21 @@ from ldfi.experiments.domain.judging.missing_reports import (
     too_many,
     unwell,
 )
-from ldfi.experiments.domain.judging.ordered import Ordered
+from ldfi.experiments.domain.judging.ordered_outcomes import Ordered
+from ldfi.experiments.domain.judging.participation import Stays
 from ldfi.experiments.domain.judging.reachability import Reachability
 from ldfi.experiments.domain.judging.sequential_tests import Counts, Tests, Verdict, tests_for
-from ldfi.experiments.domain.judging.shares import EdgeShare
 from ldfi.experiments.domain.judging.slots import Opening
-from ldfi.experiments.domain.judging.stays import Stays
 from ldfi.experiments.domain.judging.verdict_inputs import VerdictInputs
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.domain.traffic.cut import cut
-from ldfi.experiments.domain.traffic.frequency import Frequency
+from ldfi.experiments.domain.traffic.cut_traces import cut
 from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.experiments.domain.traffic.request_frequency import Frequency
 from ldfi.fit.protocol.context import Arm
 from ldfi.fit.protocol.faults import Fault
 from ldfi.fit.protocol.predicate import Predicate
-from ldfi.lineage.asked import as_asked
-from ldfi.lineage.killed import Death, deaths
+from ldfi.lineage.killed_process import Death, deaths
+from ldfi.lineage.requested_faults import as_asked
 
 ExperimentState = Literal[
     "proposed", "waiting", "armed", "observing", "settling", "decided", "aborted"

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypedDict
 
 from ldfi.checker.record import Overruled
-from ldfi.experiments.domain.judging.ordered import Ordered
+from ldfi.experiments.domain.judging.ordered_outcomes import Ordered
+from ldfi.experiments.domain.judging.participation import Stays
 from ldfi.experiments.domain.judging.sequential_tests import Verdict
-from ldfi.experiments.domain.judging.stays import Stays
-from ldfi.experiments.domain.traffic.frequency import Frequency
 from ldfi.experiments.domain.traffic.observation import Observation
-from ldfi.lineage.waiting import SKEW, TICK
+from ldfi.experiments.domain.traffic.request_frequency import Frequency
+from ldfi.lineage.message_waits import SKEW, TICK
 
 INTERFERENCE: Final = (
     "interference, since others failed and treated devices are not shown to have failed more than "
@@ -167,8 +167,8 @@ def _holds_without(traces: Collection[str], stays: Stays, *, counted: bool) -> b
 #
 # Those that ask often are drawn first, and what they have that others lack, such as a cache, is
 # then taken for everybody's. Where a share of δ of all devices or more asks seldom
-# (:mod:`ldfi.experiments.domain.traffic.frequency`), the tests are therefore asked once more, of
-# these devices alone. How often a device asks is what was known before it came into the
+# (:mod:`ldfi.experiments.domain.traffic.request_frequency`), the tests are therefore asked once
+# more, of these devices alone. How often a device asks is what was known before it came into the
 # experiment: afterwards that may be the fault's doing. So the rise is less than δ among those that
 # ask seldom and among all that came, and more of them are let in until that is so.
 def asking_seldom(

@@ -6,7 +6,7 @@ share of δ. Whoever was silent may have reached the point and counts as not wel
 is right whatever share of the requests reaches it, and however much is lost anyway, for both make
 either arm's share smaller by the same factor. How many were silent is known, and not which of them
 came when. So all of them are one look of the test that is for counts
-(:mod:`ldfi.experiments.domain.judging.counted`), with bets that both arms fare alike.
+(:mod:`ldfi.experiments.domain.judging.counted_outcomes`), with bets that both arms fare alike.
 
 The more are silent anyway, the more devices that takes (:func:`takes`). Where control is not known
 nobody was silent there. Where silence in both arms plainly differs, whichever has more of it, the
@@ -23,7 +23,7 @@ from typing import Final
 
 from ldfi.checker.record import BothReports, Reports
 from ldfi.experiments.domain.judging.comparison import differ, more
-from ldfi.experiments.domain.judging.ordered import Ordered
+from ldfi.experiments.domain.judging.ordered_outcomes import Ordered
 from ldfi.experiments.domain.judging.reachability import Reachability
 from ldfi.experiments.domain.judging.sequential_tests import Verdict
 from ldfi.experiments.domain.settings import Settings

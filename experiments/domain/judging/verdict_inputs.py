@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ldfi.experiments.domain.judging.sequential_tests import Counts
-from ldfi.experiments.domain.traffic.cut import cut
+from ldfi.experiments.domain.traffic.cut_traces import cut
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.lineage.digest import digest
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from ldfi.experiments.domain.traffic.baseline import Baseline
-from ldfi.experiments.domain.traffic.frequency import Frequency
-from ldfi.experiments.domain.traffic.interned import Interned, faults_at, names_at
+from ldfi.experiments.domain.traffic.class_suspects import Suspected
+from ldfi.experiments.domain.traffic.device_returns import Returns
+from ldfi.experiments.domain.traffic.interned_names import Interned, faults_at, names_at
 from ldfi.experiments.domain.traffic.observation import Observation
-from ldfi.experiments.domain.traffic.reporting import Reporting
-from ldfi.experiments.domain.traffic.returns import Returns
-from ldfi.experiments.domain.traffic.suspected import Suspected
+from ldfi.experiments.domain.traffic.report_share import Reporting
+from ldfi.experiments.domain.traffic.request_frequency import Frequency
 from ldfi.experiments.domain.traffic.topology import Topology
 from ldfi.fit.protocol.points import Point
 from ldfi.lineage.blame import FailureRecord
@@ -27,7 +27,7 @@ from ldfi.lineage.classes import CONSISTENT
 from ldfi.lineage.evidence import in_order
 from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.shapes import Shape
-from ldfi.lineage.unseen import NOTHING, Unseen
+from ldfi.lineage.unseen_calls import NOTHING, Unseen
 
 Faults = frozenset[str]
 

@@ -9,7 +9,7 @@ Three cases, by the caller of a point:
   older injectors write them, the patterns alone count.
 - *None is known*: an older injector, or none at all. Nothing is concluded: whoever arms a fault
   there finds out, and where it never fires the run sets it aside
-  (:mod:`ldfi.experiments.domain.campaign.trials`).
+  (:mod:`ldfi.experiments.domain.campaign.experiment_tally`).
 - *The last report is old.* Injectors repeat theirs every few minutes; a pattern that was not heard
   of for a day is forgotten, so that a caller without any is one of which nothing is known.
 

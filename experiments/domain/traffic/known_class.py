@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
-from ldfi.experiments.domain.traffic.interned import Interned
+from ldfi.experiments.domain.traffic.interned_names import Interned
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.topology import Topology
 from ldfi.fit.protocol.predicate import Condition, Predicate

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from ldfi.fit.protocol.kinds import KINDS, FaultKind, kind_of
-from ldfi.fit.protocol.native import native
+from ldfi.fit.protocol.native_kinds import native
 
 
 def shown(failures: Iterable[frozenset[str]]) -> dict[str, tuple[FaultKind, ...]]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ldfi.experiments.domain.traffic.interned import Interned, names_at
+from ldfi.experiments.domain.traffic.interned_names import Interned, names_at
 from ldfi.fit.protocol.points import Point
 from ldfi.lineage.lineage import Lineage
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ldfi.lineage.run import Run, RunCall, Runs
+from ldfi.lineage.run_summary import Run, RunCall, Runs
 
 
 def call(

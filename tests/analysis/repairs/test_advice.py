@@ -9,7 +9,7 @@ import pytest
 from ldfi.analysis.repairs.advice import Advice, advise, sentence
 from ldfi.analysis.repairs.owners import Owners
 from ldfi.experiments.domain.campaign.lifecycle import FindingState
-from ldfi.lineage.run import Runs
+from ldfi.lineage.run_summary import Runs
 from tests.analysis.repairs.runs import call, runs
 
 TANK, SPARE = "pump>http:GET:tank/levels/*", "pump>http:GET:spare/levels/*"

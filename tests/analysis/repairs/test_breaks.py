@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.analysis.repairs.breaks import breaks
-from ldfi.lineage.run import Run, RunCall, Runs
+from ldfi.lineage.run_summary import Run, RunCall, Runs
 from tests.analysis.repairs.runs import call, runs
 
 A, B, DEEP = "api>http:GET:a/x", "api>http:GET:b/x", "a>db:SELECT:adb/rows"

@@ -6,7 +6,7 @@ import pytest
 
 from ldfi.analysis.repairs.breaks import breaks
 from ldfi.analysis.repairs.repair import Repair, repairs
-from ldfi.lineage.run import Runs
+from ldfi.lineage.run_summary import Runs
 from tests.analysis.repairs.runs import call, runs
 
 TANK, SPARE = "pump>http:GET:tank/levels/*", "pump>http:GET:spare/levels/*"

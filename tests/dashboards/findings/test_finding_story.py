@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select
 
-from ldfi.analysis.repairs.called import BY_THEIR_NAMES
 from ldfi.analysis.repairs.owners import Owners
+from ldfi.analysis.repairs.request_names import BY_THEIR_NAMES
 from ldfi.dashboards.findings.finding_story import FindingStory, finding_story
 from ldfi.dashboards.render import environment
 from ldfi.dashboards.work.experiment_story import now_of

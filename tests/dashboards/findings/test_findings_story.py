@@ -23,10 +23,10 @@ from ldfi.dashboards.findings.findings_story import (
     title,
     weaknesses,
 )
-from ldfi.dashboards.worst import STATES
+from ldfi.dashboards.worst_findings import STATES
 from ldfi.experiments.api.repairs import Explained
 from ldfi.experiments.store.schema import FindingRow
-from ldfi.lineage.run import Runs
+from ldfi.lineage.run_summary import Runs
 from tests.dashboards.browsing import Browser, Markup, Site, knowing, text_of
 from tests.kit.service import GIVEN, bearer
 

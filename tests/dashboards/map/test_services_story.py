@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ldfi.analysis.repairs.called import Called
+from ldfi.analysis.repairs.request_names import Called
 from ldfi.dashboards.map.services_layout import BOX, Layout, Placed, layout
 from ldfi.dashboards.map.services_story import Looked, ServiceMap, service_map
 from ldfi.experiments.domain.campaign.knowledge import Knowledge

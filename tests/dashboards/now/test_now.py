@@ -8,15 +8,15 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy import select
 
-from ldfi.analysis.repairs.called import Called
+from ldfi.analysis.repairs.request_names import Called
 from ldfi.dashboards.links import to_was_it_us
 from ldfi.dashboards.now import strip
-from ldfi.dashboards.now.day_kept import EVERY
+from ldfi.dashboards.now.day_totals import EVERY
 from ldfi.dashboards.now.now_story import StatusLine
-from ldfi.dashboards.worst import ranked
+from ldfi.dashboards.worst_findings import ranked
 from ldfi.experiments.domain.judging.counts import DeviceCounts
-from ldfi.experiments.domain.judging.injected import Bunch, Exposure
 from ldfi.experiments.domain.judging.sequential_tests import Verdict
+from ldfi.experiments.domain.judging.was_it_us import Bunch, Exposure
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from tests.dashboards.browsing import Browser, Markup, Site, counting, knowing, text_of
 from tests.dashboards.test_queries import MOST

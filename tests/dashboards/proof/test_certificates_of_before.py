@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ldfi.dashboards.proved import stand_of
+from ldfi.dashboards.proof_story import stand_of
 from ldfi.solver import Explorer
 
 BEFORE: dict[str, Any] = {

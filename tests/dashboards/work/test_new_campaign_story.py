@@ -11,7 +11,7 @@ from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.gates.feasibility import Flow, estimate
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.scheduler.estimating import Forecast
+from ldfi.experiments.scheduler.forecast import Forecast
 
 HOUR = 3_600.0
 MONDAY = 1_764_547_200.0

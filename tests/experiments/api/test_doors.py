@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from ldfi.experiments.api import decoding, ingest, listening, routes
+from ldfi.experiments.api import connections, decoding, ingest, routes
 from ldfi.experiments.api.decoding import MAX_SPANS, Decoding
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.rate_limit import STRANGERS
@@ -28,7 +28,7 @@ from ldfi.experiments.store import tokens as stored
 from ldfi.lineage.readers.batch import Batch
 from ldfi.lineage.readers.otlp import decode_protobuf
 from ldfi.lineage.readers.otlp_spans import count_spans
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.experiments.api.test_api_ingest import spans
 from tests.kit.service import GIVEN, bearer, client_of, problem, service
 
@@ -171,7 +171,7 @@ def test_strangers_do_not_use_up_the_attempts_of_those_who_have_a_token(app: Fas
         assert client.get("/api/v1/status", headers=bearer(token)).is_success
 
 
-class Impatient(listening.PatientConnection):
+class Impatient(connections.PatientConnection):
     """With little room, and little time."""
 
     seconds = 1.0
@@ -211,7 +211,7 @@ def test_silent_connections_give_way_and_are_closed(listened: Connect) -> None:
 
 
 def test_headers_without_end_are_cut_off(listened: Connect) -> None:
-    talker = listened(listening.PatientConnection)[1]()
+    talker = listened(connections.PatientConnection)[1]()
     with pytest.raises(OSError):
         talker.sendall(b"GET / HTTP/1.1\r\n")
         for number in range(10_000):
@@ -222,7 +222,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(
     listened: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(routes, "BODY_SECONDS", 0.3)
-    slow = listened(listening.PatientConnection)[1]()
+    slow = listened(connections.PatientConnection)[1]()
     slow.sendall(
         b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\n"
         b"authorization: Bearer " + GIVEN["ingest"].encode() + b"\r\n"

@@ -14,7 +14,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from ldfi.experiments.api import edge
-from ldfi.experiments.scheduler.fleet import MOST
+from ldfi.experiments.scheduler.edges import MOST
 from ldfi.experiments.scheduler.rules_board import RulesBoard
 from tests.kit.service import client_of, service
 

@@ -17,7 +17,7 @@ from fastapi import FastAPI
 from ldfi.experiments.api import events
 from ldfi.experiments.api.views import AuditView
 from ldfi.experiments.store import Database, audit
-from ldfi.testing.live import live_service
+from ldfi.testing.live_service import live_service
 from tests.experiments.members import Member, until
 from tests.kit.service import GIVEN, bearer, problem
 

@@ -24,7 +24,7 @@ from sqlalchemy import select
 from ldfi.experiments.api.halt_door import ROOM, HaltConnection, HaltDoor
 from ldfi.experiments.cluster.relay import EdgeRelay
 from ldfi.experiments.cluster.tokens import Tokens
-from ldfi.experiments.store import switches
+from ldfi.experiments.store import halts
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import AuditRow
 from ldfi.fit.protocol.faults import Fault
@@ -64,7 +64,7 @@ def halted(door: str, **headers: str) -> httpx.Response:
 def on_record(database: Database) -> tuple[str | None, list[tuple[str, str, str]]]:
     with database.read() as session:
         rows = session.scalars(select(AuditRow).where(AuditRow.what == "halt"))
-        return switches.halted(session), [(row.what, row.who, row.why) for row in rows]
+        return halts.halted(session), [(row.what, row.who, row.why) for row in rows]
 
 
 def test_who_halts_at_its_own_door_is_in_the_same_audit(

@@ -16,8 +16,8 @@ from sqlalchemy import text as sql
 from ldfi.experiments.api import metrics
 from ldfi.experiments.cluster.metrics import IN_WORKER
 from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.store import campaign_tallies
 from ldfi.experiments.store import metrics as stored_metrics
-from ldfi.experiments.store import tallies
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import (
     CampaignRow,
@@ -146,7 +146,7 @@ def test_the_record_is_counted(client: httpx.Client, app: FastAPI) -> None:
         finding = {"request_class": "GET /", "faults": [], "found_at": now, "campaign_id": "c"}
         change.session.add(FindingRow(**finding, id="f", state="regressed", experiment_id="1"))
         change.session.flush()
-        assert tallies.make_good(change.session)  # nobody ended them
+        assert campaign_tallies.make_good(change.session)  # nobody ended them
 
     families = scraped(client)
 

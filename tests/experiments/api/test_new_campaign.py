@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from ldfi.experiments.api.new_campaign import Bounds, NewCampaign, NewExperiment
-from ldfi.experiments.domain.declared import Setting
+from ldfi.experiments.domain.declared_settings import Setting
 from ldfi.experiments.domain.settings import SETTINGS, PromqlOutcome, Settings
 
 COUNTS = {"failures": "bad", "total": "all"}

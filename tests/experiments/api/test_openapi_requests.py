@@ -20,7 +20,7 @@ from openapi_schema_validator import validate
 from schemathesis.config import SchemathesisConfig
 
 from ldfi.experiments.api import events, problems
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.kit.service import GIVEN, Unlimited, bearer, live_through, service
 from tests.scenarios.replayed import TRACE, replayed
 

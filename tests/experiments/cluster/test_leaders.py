@@ -17,7 +17,7 @@ from ldfi.errors import Conflict, Deposed, InvalidConfig
 from ldfi.experiments.cluster.advisory_lock import AdvisoryLock
 from ldfi.experiments.cluster.config import Config
 from ldfi.experiments.cluster.election import FileLock, election_of
-from ldfi.experiments.store import leaders, switches
+from ldfi.experiments.store import halts, leaders
 from ldfi.experiments.store.database import Database
 from tests.kit.service import client_of, service
 
@@ -47,7 +47,7 @@ def test_only_the_last_leader_writes(database: Database) -> None:
     with second.change(3.0) as change:
         change.audit("two")
     with database.change(4.0, "kim") as change:  # people are asked by nobody who leads
-        switches.set_halted(change, "all the same")
+        halts.set_halted(change, "all the same")
 
     assert audited(database) == 3
     with database.read() as session:

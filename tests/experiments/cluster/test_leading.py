@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from ldfi.experiments.cluster.advisory_lock import KEY
-from ldfi.experiments.store import leaders, switches
+from ldfi.experiments.store import halts, leaders
 from ldfi.experiments.store.database import Database
 from tests.experiments.members import Member, until
 from tests.kit.service import GIVEN, bearer, problem
@@ -66,7 +66,7 @@ def on_record(url: str) -> tuple[leaders.Office | None, str | None]:
     database = Database(url)
     try:
         with database.read() as session:
-            return leaders.current(session), switches.halted(session)
+            return leaders.current(session), halts.halted(session)
     finally:
         database.close()
 

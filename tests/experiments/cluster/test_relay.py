@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from ldfi.experiments.scheduler.rules_board import RulesBoard
-from ldfi.fit import asking
+from ldfi.fit import allowance_requests
 from ldfi.fit.edge import Edge
 from ldfi.fit.poll import RulesPoll
 from ldfi.fit.protocol.rules import Rule
@@ -60,7 +60,8 @@ class Service:
 
 @pytest.fixture
 def served(postgresql_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    monkeypatch.setattr(asking, "ASK_SECONDS", 5.0)  # nobody is late on a machine that is busy
+    # nobody is late on a machine that is busy
+    monkeypatch.setattr(allowance_requests, "ASK_SECONDS", 5.0)
     activate(Runtime("front", KEYS))
     with ExitStack() as stack:
         stack.callback(activate, None)

@@ -18,7 +18,7 @@ from ldfi.experiments.cluster.tokens import BELIEVED, ROLES, Tokens
 from ldfi.experiments.store import tokens as stored
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import AuditRow, Base
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.kit.service import GIVEN, application, bearer, client_of, problem
 
 GUARDS = {

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.declared import About, Setting, settings_of
+from ldfi.experiments.domain.declared_settings import About, Setting, settings_of
 from ldfi.experiments.domain.settings import SETTINGS, PromqlOutcome, Settings, StrategyName
 from ldfi.solver.explorer import STRATEGIES
 

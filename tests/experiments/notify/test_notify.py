@@ -28,7 +28,7 @@ from ldfi.experiments.notify.outbox import ATTEMPTS, deliver
 from ldfi.experiments.notify.slack import Slack, slack_message
 from ldfi.experiments.notify.target import Target
 from ldfi.experiments.notify.webhook import Webhook, signature
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 
 SECRET = "0123456789abcdef"
 FOUND = Notification(

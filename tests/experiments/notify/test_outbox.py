@@ -15,7 +15,7 @@ from ldfi.experiments.notify.outbox import TIMEOUT, Outbox
 from ldfi.experiments.notify.slack import Slack
 from ldfi.experiments.notify.target import Target
 from ldfi.experiments.notify.webhook import Webhook
-from ldfi.experiments.store import notifications, switches
+from ldfi.experiments.store import halts, notifications
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.notifications import Event
 from ldfi.experiments.store.schema import DeliveryRow
@@ -90,7 +90,7 @@ def test_a_notification_links_to_the_page_of_what_it_tells(
 
 def test_what_is_undone_is_never_told(database: Database, receiver: Receiver) -> None:
     with pytest.raises(RuntimeError), database.change(1.0) as change:
-        switches.set_halted(change, "release")
+        halts.set_halted(change, "release")
         raise RuntimeError
 
     assert deliver_all(database, Webhook(receiver.url, SECRET)) == 0
@@ -274,13 +274,13 @@ def test_a_target_given_twice_is_told_once(database: Database, receiver: Receive
 
 def test_who_halted_and_why_is_told(database: Database, receiver: Receiver) -> None:
     with database.change(1.0, "kim") as change:
-        switches.set_halted(change, "release")
+        halts.set_halted(change, "release")
     with database.read() as session:
-        assert switches.halted(session) == "release"
+        assert halts.halted(session) == "release"
     with database.change(2.0, "kim") as change:
-        switches.set_halted(change, None)
+        halts.set_halted(change, None)
     with database.read() as session:
-        assert switches.halted(session) is None
+        assert halts.halted(session) is None
 
     deliver_all(database, Webhook(receiver.url, SECRET))
 

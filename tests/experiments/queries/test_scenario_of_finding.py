@@ -21,7 +21,7 @@ from ldfi.experiments.store.schema import CampaignRow, ExperimentRow, FindingRow
 from ldfi.fit.protocol.features import request_features
 from ldfi.fit.protocol.points import http_point
 from ldfi.fit.protocol.predicate import Condition, Predicate
-from ldfi.lineage.run import Run, RunCall, Runs
+from ldfi.lineage.run_summary import Run, RunCall, Runs
 from tests.experiments.simulated import a_class
 from tests.scenarios.requests import IDENTIFYING, NEUTRAL, formed
 

@@ -15,7 +15,7 @@ from ldfi.experiments.domain.judging.experiment import ACTIVE, Experiment
 from ldfi.experiments.queries.campaign_summary import campaign_summaries, campaign_summary
 from ldfi.experiments.queries.experiment_summary import experiment_summary, experiments_of_run
 from ldfi.experiments.store import Database
-from ldfi.experiments.store import injected as stored
+from ldfi.experiments.store import was_it_us as stored
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
 from tests.kit.campaigns import an_experiment
 from tests.kit.drawn_store import Drawn, Store, stores

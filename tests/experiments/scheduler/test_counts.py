@@ -19,7 +19,7 @@ from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from ldfi.experiments.telemetry.prometheus import Prometheus
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from ldfi.testing.world import FOUND, QUICK, World
 from tests.kit.campaigns import armed, start
 

@@ -546,7 +546,7 @@ def test_a_halt_that_cannot_be_put_on_record_holds_all_the_same(
     # Given a database that is away just when everything has to stop
     away = OperationalError("COMMIT", {}, Exception("gone"))
     with monkeypatch.context() as patch:
-        patch.setattr("ldfi.experiments.store.switches.set_halted", _raising(away))
+        patch.setattr("ldfi.experiments.store.halts.set_halted", _raising(away))
         with pytest.raises(OperationalError):
             world.engine.scheduler.switch.halt("now", "ann", world.now)
         assert not world.rules()

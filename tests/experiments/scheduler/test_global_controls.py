@@ -16,7 +16,7 @@ from sqlalchemy import select
 
 from ldfi.errors import Halted
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
-from ldfi.experiments.domain.gates.facts import Facts
+from ldfi.experiments.domain.gates.guard_facts import Facts
 from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.scheduler.global_controls import GlobalControls

@@ -17,7 +17,7 @@ from ldfi.experiments.scheduler import guardrails
 from ldfi.experiments.scheduler.guardrails import Guardrails
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry.prometheus import Prometheus
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from ldfi.testing.world import QUICK, World
 
 

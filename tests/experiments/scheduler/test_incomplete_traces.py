@@ -8,7 +8,7 @@ import pytest
 
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.observation import Outcome
-from ldfi.experiments.domain.traffic.waiting import Waiting
+from ldfi.experiments.domain.traffic.waiting_times import Waiting
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.database import Database
 from ldfi.lineage.span import Span

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ldfi.checker.solving import check
-from ldfi.checker.solving.assumed import assumed
+from ldfi.checker.solving.assumptions import assumed
 from ldfi.experiments.domain.campaign.ending import COMPLETE, Ending
 from ldfi.experiments.domain.traffic.injectors import EVERY_KIND
 from ldfi.experiments.scheduler.engine import Engine

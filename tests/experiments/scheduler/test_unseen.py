@@ -17,9 +17,9 @@ from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.scheduler.engine import AT_ONCE, Engine
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import AuditRow
-from ldfi.lineage.sightings import Event, Figures
+from ldfi.lineage.loose_calls import Event, Figures
 from ldfi.lineage.span import Span
-from ldfi.lineage.unseen import Gap, Unseen
+from ldfi.lineage.unseen_calls import Gap, Unseen
 from ldfi.testing.world import PROGRAM, QUICK, World
 from tests.kit.lost import LANGUAGES, WAYS, Language, Way, beside, exported, seen
 

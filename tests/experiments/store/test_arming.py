@@ -14,11 +14,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
-from ldfi.experiments.domain.gates.facts import Facts
+from ldfi.experiments.domain.gates.guard_facts import Facts
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Limits, Settings
-from ldfi.experiments.store import arming, campaigns, experiments, maintenance, switches
+from ldfi.experiments.store import arming, campaigns, experiments, halts, maintenance
 from ldfi.experiments.store.arming import Armed, Order, Refused, arm, least_members
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.metrics import of_database
@@ -97,7 +97,7 @@ NOT_RUNNING = "the campaign does not run"
 def halted(db: Database) -> None:
     a_campaign(db)
     with db.change(NOW) as change:
-        switches.set_halted(change, "release")
+        halts.set_halted(change, "release")
 
 
 def in_maintenance(db: Database) -> None:
@@ -214,7 +214,7 @@ def test_a_step_of_the_clock_renews_no_budget(
     # Then it stays spent, and whatever shows it says so: here, after a restart, elsewhere
     shown = [arming.charged_within(Session(database.engine), HOUR, NOW + HOUR)]
     with database.change(NOW + HOUR) as change:
-        switches.note_jumps(change, stepped.jumps)
+        halts.note_jumps(change, stepped.jumps)
     with monkeypatch.context() as restarted, database.read() as session:
         restarted.setattr(clock, "CLOCK", clock.Clock(lambda: NOW + HOUR, lambda: 0.0))
         shown += [arming.charged_within(session, each, NOW + HOUR) for each in (HOUR, DAY)]

@@ -27,7 +27,7 @@ from ldfi.experiments.store.schema import (
     NotificationRow,
     finding_id,
 )
-from ldfi.lineage.run import Runs
+from ldfi.lineage.run_summary import Runs
 from tests.analysis.repairs.runs import call, runs
 from tests.experiments.simulated import BOOT
 

@@ -17,7 +17,7 @@ from sqlalchemy import inspect, select, text
 
 from deploy.stack import postgresql
 from ldfi.errors import Invalid
-from ldfi.experiments.store import revisions, switches
+from ldfi.experiments.store import halts, revisions
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import (
     Base,
@@ -58,7 +58,7 @@ def test_a_database_of_the_migrations_before_goes_on_as_it_is(tmp_path: Path) ->
 
     database = Database(f"sqlite:///{file}")
     with database.read() as session:
-        assert switches.halted(session) == "of before"
+        assert halts.halted(session) == "of before"
         assert session.scalars(select(CampaignRow.certificates)).all() == [[{"class": "GET /"}]]
         differs = compare_metadata(MigrationContext.configure(session.connection()), Base.metadata)
     database.close()

@@ -7,7 +7,7 @@ from sqlalchemy import inspect, select
 
 from ldfi.errors import Conflict, Invalid
 from ldfi.experiments.domain.settings import Limits
-from ldfi.experiments.store import namespaces, switches, tokens
+from ldfi.experiments.store import halts, namespaces, tokens
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.namespaces import check_name, put
 from ldfi.experiments.store.schema import AuditRow, Base, NamespaceRow
@@ -27,10 +27,10 @@ def test_a_store_has_all_tables_and_nothing_of_any_other(
     try:
         for name, store in stores.items():
             with store.change(2.0, name) as change:
-                switches.set_halted(change, f"of {name}")
+                halts.set_halted(change, f"of {name}")
         for name, store in stores.items():
             with store.read() as session:
-                assert switches.halted(session) == f"of {name}"
+                assert halts.halted(session) == f"of {name}"
                 who = set(session.scalars(select(AuditRow.who))) - {"ann"}
             assert who == {name}
             assert set(inspect(store.engine).get_table_names()) >= set(Base.metadata.tables)
@@ -40,7 +40,7 @@ def test_a_store_has_all_tables_and_nothing_of_any_other(
     # And it is all there when it is opened again
     again = namespaces.opened(database_url, database, "team-a")
     with again.read() as session:
-        assert switches.halted(session) == "of team-a"
+        assert halts.halted(session) == "of team-a"
         assert namespaces.listed(session) == []
     again.close()
 

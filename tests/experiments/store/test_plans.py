@@ -13,7 +13,7 @@ from sqlalchemy import event, select
 from ldfi.checker import merkle
 from ldfi.experiments.api.pagination import page
 from ldfi.experiments.api.was_it_us import armed
-from ldfi.experiments.domain.campaign.experience import Experience
+from ldfi.experiments.domain.campaign.fault_history import Experience
 from ldfi.experiments.domain.campaign.snapshot import Snapshot
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.store import Database, experiments, findings, metrics, snapshots

@@ -10,11 +10,11 @@ from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.scheduler.compaction import compact, foreseen
 from ldfi.experiments.store import (
     Database,
+    campaign_tallies,
     checkpoints,
     experiments,
     findings,
     prune_experiments,
-    tallies,
 )
 from ldfi.experiments.store.evidence_file import version_of
 from ldfi.experiments.store.findings import shown_by
@@ -69,10 +69,10 @@ def test_nothing_that_anything_rests_on_goes_and_nobody_knows_less(
     assert 0 < gone == len(there) - len(left)
     assert counted(db) == tally
     with db.change(now) as change:
-        assert not tallies.make_good(change.session)
+        assert not campaign_tallies.make_good(change.session)
         change.session.get_one(TallyRow, next(iter(tally))).ended += 1
         change.session.flush()
-        assert tallies.make_good(change.session)
+        assert campaign_tallies.make_good(change.session)
     assert counted(db) == tally
     with db.read() as session:
         assert session.scalar(select(func.sum(PrunedTallyRow.ended))) == gone

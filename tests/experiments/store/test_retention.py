@@ -22,13 +22,12 @@ from ldfi.experiments.scheduler.evidence import knowledge_of
 from ldfi.experiments.store import (
     experiments,
     notifications,
-    positions,
     retention,
+    stream_positions,
 )
 from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.evidence_file import evidence_file
-from ldfi.experiments.store.positions import Position
 from ldfi.experiments.store.readonly import as_it_is
 from ldfi.experiments.store.retention import Retention, due, prune
 from ldfi.experiments.store.schema import (
@@ -43,6 +42,7 @@ from ldfi.experiments.store.schema import (
     RunRow,
     TokenRow,
 )
+from ldfi.experiments.store.stream_positions import Position
 from ldfi.testing.world import QUICK, World
 from tests.experiments.store.lives import Again, after_a_campaign
 
@@ -143,7 +143,7 @@ def test_of_the_audit_goes_what_is_old_told_and_not_the_last(
             row = AuditRow(id=number + 1, at=now - age, who="ann", what=f"entry {number + 1}")
             change.session.add(row)
         if told is not None:
-            positions.save(change, "ldfi.events", {0: Position(told, told)})
+            stream_positions.save(change, "ldfi.events", {0: Position(told, told)})
     terms = Retention(keep, keep, "" if told is None else "ldfi.events")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(retention, "BATCH", batch)
@@ -165,7 +165,7 @@ def test_what_was_not_told_yet_stays_where_it_has_to_be(database: Database) -> N
     with database.read() as session:
         assert due(session, keep, 100.0)[0].rows == 0
     with database.change(20.0) as change:
-        positions.save(change, "ldfi.events", {0: Position(3, 3)})
+        stream_positions.save(change, "ldfi.events", {0: Position(3, 3)})
     with database.read() as session:
         assert due(session, keep, 100.0)[0].rows == 1
 

@@ -17,7 +17,7 @@ from deploy.stack.kafka import Broker
 from ldfi.cli.main import app
 from ldfi.errors import StreamError
 from ldfi.experiments.cluster.config import Config
-from ldfi.experiments.cluster.connecting import stream_of
+from ldfi.experiments.cluster.stream_from_config import stream_of
 from ldfi.experiments.streams import kafka
 from ldfi.experiments.streams.kafka import KafkaStream
 from ldfi.experiments.streams.stream import Message, Topics

@@ -6,7 +6,7 @@ from dataclasses import fields
 import pytest
 
 from ldfi.errors import UnreadableMessage
-from ldfi.experiments.domain.traffic.cut import CutRequest
+from ldfi.experiments.domain.traffic.cut_traces import CutRequest
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.streams import wire
 from ldfi.experiments.streams.wire import (
@@ -29,11 +29,11 @@ from ldfi.experiments.streams.wire import (
     write_told,
 )
 from ldfi.fit.protocol.mark import Mark
-from ldfi.lineage.killed import Death
+from ldfi.lineage.killed_process import Death
 from ldfi.lineage.lineage import Lineage, learn
+from ldfi.lineage.loose_calls import Event
 from ldfi.lineage.operation import Operation
 from ldfi.lineage.readers.otlp import decode_protobuf
-from ldfi.lineage.sightings import Event
 from ldfi.lineage.span import Trace
 from ldfi.testing.spans import TRACE, lineage, span
 from tests.kit.streams import request

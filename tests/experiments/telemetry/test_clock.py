@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from deploy.stack.missing import Missing
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.scheduler.rules_board import FRESH_SECONDS, RulesBoard
-from ldfi.experiments.store import audit, switches
+from ldfi.experiments.store import audit, halts
 from ldfi.experiments.telemetry.clock import SLEW, STEP, Clock
 from ldfi.fit.protocol.predicate import Predicate
 from ldfi.fit.protocol.rules import Rule
@@ -126,7 +126,7 @@ def test_a_step_disarms_is_on_record_and_holds_up_nothing(step: float) -> None:
         with world.database.read() as session:
             entries = audit.after(session, 0, 1_000)
             # and after a restart, and elsewhere, it is known what has not passed
-            jumped = switches.jumped(session, world.now + 130)
+            jumped = halts.jumped(session, world.now + 130)
         [why] = [entry.why for entry in entries if entry.what == "disarmed"]
         assert why == f"the machine's clock was set by {step:+.0f} s"
         assert jumped == pytest.approx(max(0.0, step), abs=2)

@@ -22,7 +22,7 @@ from starlette.routing import Route
 from ldfi.cli.ports import free_port
 from ldfi.errors import InvalidGuardrail, PrometheusError
 from ldfi.experiments.telemetry.prometheus import Prometheus, check_guardrail
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 
 TOKEN = "s3cret"
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ldfi.explore.external.code import SKIPPED, Unmapped, code_digest
 from ldfi.explore.external.services import Service, Services
-from ldfi.explore.pytest.bounds import Bounds
+from ldfi.explore.pytest.marker import Bounds
 from ldfi.explore.pytest.survived_files import (
     basis_of_command,
     keep_survived,

@@ -12,7 +12,7 @@ import urllib.request
 
 import pytest
 
-from ldfi.experiments.domain.traffic.waiting import Waiting
+from ldfi.experiments.domain.traffic.waiting_times import Waiting
 from ldfi.explore.external.collector import Collector
 from ldfi.explore.external.receiver import InvalidAddress, Receiver, is_loopback, split
 from ldfi.explore.external.requests import SentRequest, as_call, lineage_of, root_span, unanswered

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ldfi.checker.carried import carried
+from ldfi.checker.carried_evidence import carried
 from ldfi.checker.document import FORMAT, EvidenceFile
 from ldfi.checker.verify import Against, Examined, verify
-from ldfi.explore.pytest.bounds import Bounds
 from ldfi.explore.pytest.evidence import class_evidence
 from ldfi.explore.pytest.loop import QUIET, Explored, exhaustive, explore
+from ldfi.explore.pytest.marker import Bounds
 from ldfi.explore.pytest.run import Execute, Run
 from ldfi.fit.protocol.faults import Fault
 from ldfi.lineage.lineage import learn

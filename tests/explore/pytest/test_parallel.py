@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.exploration import Plan
 from ldfi.experiments.domain.campaign.result import Hypothesis
-from ldfi.explore.pytest.bounds import Bounds
 from ldfi.explore.pytest.loop import explore
+from ldfi.explore.pytest.marker import Bounds
 from ldfi.explore.pytest.parallel import Abreast, Begun
 from ldfi.explore.pytest.run import Execute, Run
 from ldfi.fit.protocol.faults import Fault

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from ldfi.checker.document import FORMAT, EvidenceFile
 from ldfi.checker.verify import Against, verify
-from ldfi.explore.pytest.bounds import Bounds
 from ldfi.explore.pytest.evidence import class_evidence
 from ldfi.explore.pytest.loop import OTHERWISE, Explored, explore
+from ldfi.explore.pytest.marker import Bounds
 from ldfi.explore.pytest.run import Execute, Run
 from ldfi.explore.pytest.survived import CHANGES, Basis, SurvivedRuns
 from ldfi.fit.protocol.faults import Fault

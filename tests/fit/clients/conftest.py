@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from opentelemetry import trace
 
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.fit.applications import echo_app
 from tests.fit.clients.contract import Requests
 

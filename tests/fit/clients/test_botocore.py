@@ -16,7 +16,7 @@ from opentelemetry.instrumentation.botocore import BotocoreInstrumentor
 from ldfi.fit.answers import answer_of, wire
 from ldfi.fit.clients import botocore as ours
 from ldfi.fit.protocol.kinds import NAMED
-from ldfi.fit.protocol.native import native
+from ldfi.fit.protocol.native_kinds import native
 from tests.fit.clients.callers import HOST, NOBODY, calling, hidden
 from tests.fit.clients.contract import Requests, holds, seen, unharmed
 from tests.fit.clients.dying import Behaviour, dying, hang, nobody, nowhere, reset, says

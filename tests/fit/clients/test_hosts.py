@@ -40,7 +40,7 @@ from urllib3 import HTTPHeaderDict
 from ldfi.fit import hosts
 from ldfi.fit.clients import kafka
 from ldfi.fit.clients.grpc import addressed
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.fit.clients.contract import Requests
 
 OURS, THEIRS = "fit=", "tenant=blue"

@@ -16,7 +16,7 @@ import pytest
 from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
 from opentelemetry.instrumentation.threading import ThreadingInstrumentor
 
-from ldfi.fit import bare, reporting
+from ldfi.fit import contextless_calls, reporting
 from tests.fit.clients.contract import Requests
 
 Call = Callable[[], int]
@@ -100,7 +100,7 @@ def test_a_call_without_the_context_is_let_through_and_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told: dict[str, int] = {}
-    monkeypatch.setattr(bare, "_calls", Counter())
+    monkeypatch.setattr(contextless_calls, "_calls", Counter())
     monkeypatch.setattr(reporting, "_bare", told)
     call, point = called
     with requests_made.request(f"error@{point}"):

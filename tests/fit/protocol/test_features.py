@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ldfi.fit.protocol.chosen import parse
+from ldfi.fit.protocol.chosen_features import parse
 from ldfi.fit.protocol.device_type import device_type
 from ldfi.fit.protocol.faults import Fault
 from ldfi.fit.protocol.features import query_features, query_pairs, request_features

@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, TraceFlags
 
-from ldfi.fit import marking, request
+from ldfi.fit import request, send_mark
 from ldfi.fit.protocol.mark import Mark
 
 CASES = json.loads(Path("fit/protocol/vectors/marks.json").read_text(encoding="utf-8"))["cases"]
@@ -60,7 +60,7 @@ def test_it_leaves_at_once_below_the_call_by_which_the_request_came(
     exporter = InMemorySpanExporter()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
 
-    serving(provider, lambda: marking.leave(arm, "e7c1", "refused", "shop>http:GET:prices/"))
+    serving(provider, lambda: send_mark.leave(arm, "e7c1", "refused", "shop>http:GET:prices/"))
     left = exporter.get_finished_spans()[0]
 
     said = Mark.parse(str((left.attributes or {})["fit.mark"]))
@@ -86,7 +86,7 @@ def test_a_flush_holds_no_call_up(
     monkeypatch.setattr(provider, "force_flush", force_flush)
     began = time.thread_time()
     for _ in range(20):
-        marking.leave("treatment", "e7c1", "refused", "shop>http:GET:prices/")
+        send_mark.leave("treatment", "e7c1", "refused", "shop>http:GET:prices/")
     spent = time.thread_time() - began
     released.set()
 
@@ -96,13 +96,13 @@ def test_a_flush_holds_no_call_up(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
 def test_a_forked_process_is_another_instance() -> None:
-    here = marking._process.instance
+    here = send_mark._process.instance
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of threads that the child does not have
         child = os.fork()
     if not child:
-        os.write(writing, marking._process.instance.encode())
+        os.write(writing, send_mark._process.instance.encode())
         os._exit(0)
     os.waitpid(child, 0)
     os.close(writing)

@@ -22,7 +22,7 @@ from ldfi.scenarios.replays.intervals import quantile
 from ldfi.scenarios.replays.load_run import Load, TargetLoad, measure
 from ldfi.scenarios.replays.prepared import Prepared, prepared
 from ldfi.scenarios.replays.recording import RecordedRequest, Recording
-from ldfi.testing.live import served
+from ldfi.testing.live_service import served
 from tests.scenarios.replays.pausing import pausing
 
 

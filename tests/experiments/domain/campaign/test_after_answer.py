@@ -6,10 +6,10 @@ import pytest
 
 from ldfi.checker.solving import examine
 from ldfi.experiments.domain.campaign.ending import left_open
+from ldfi.experiments.domain.campaign.experiment_tally import Trials
 from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.solver_input import AFTER
-from ldfi.experiments.domain.campaign.trials import Trials
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.lineage.lineage import Lineage

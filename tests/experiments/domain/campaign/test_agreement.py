@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from ldfi.checker.solving import check
 from ldfi.experiments.domain.campaign.agreement import agreed, borne_out
 from ldfi.experiments.domain.campaign.ending import TRIED_ONCE, ending_of
+from ldfi.experiments.domain.campaign.experiment_tally import Trials
 from ldfi.experiments.domain.campaign.exploration import MAX_TRIES, Exploration, Plan
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.result import RULES, ExperimentResult
-from ldfi.experiments.domain.campaign.trials import Trials
 from ldfi.experiments.domain.settings import Settings
 from ldfi.testing.programs import Call, Step
 from tests.experiments.domain.campaign.test_exploration import Lab, harm

@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ldfi.checker.solving import check
-from ldfi.experiments.domain.campaign.experience import suspicions
 from ldfi.experiments.domain.campaign.exploration import MAX_TRIES, RESTLESS, Exploration, Plan
+from ldfi.experiments.domain.campaign.fault_history import suspicions
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.result import INTERFERENCES, ExperimentResult, result_of
 from ldfi.experiments.domain.judging.experiment import Experiment

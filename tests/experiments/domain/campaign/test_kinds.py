@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldfi.experiments.domain.campaign.experiment_tally import Trial
 from ldfi.experiments.domain.campaign.kinds import Kinds
 from ldfi.experiments.domain.campaign.result import ExperimentResult
-from ldfi.experiments.domain.campaign.trials import Trial
 from ldfi.fit.protocol.kinds import KINDS, LATE
-from ldfi.fit.protocol.native import native
+from ldfi.fit.protocol.native_kinds import native
 from ldfi.lineage import evidence
 from ldfi.testing.programs import Run, points_of
 from ldfi.testing.spans import tree

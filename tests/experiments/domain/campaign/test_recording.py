@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.checker.canonical import canonical, read
-from ldfi.checker.judged import wrong
 from ldfi.checker.record import RunRecord
+from ldfi.checker.verdict_check import wrong
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.campaign.recording import record_of, run_of
 from ldfi.experiments.domain.campaign.result import result_of
@@ -27,7 +27,7 @@ from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.fit.protocol.faults import Fault
 from ldfi.lineage.digest import digest
-from ldfi.lineage.run import MOST_CALLS, Run, Runs
+from ldfi.lineage.run_summary import MOST_CALLS, Run, Runs
 from ldfi.lineage.span import Trace
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.spans import span

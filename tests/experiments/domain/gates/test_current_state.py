@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.gates.current_state import CurrentState
 from ldfi.experiments.domain.gates.upgrade_gate import gate
-from ldfi.experiments.domain.traffic.vitals import Sign, Signs
+from ldfi.experiments.domain.traffic.vital_signs import Sign, Signs
 from ldfi.testing.programs import Call, Step, points_of
 from tests.experiments.domain.gates.test_upgrade_gate import explored
 from tests.experiments.domain.gates.test_whatif import learned, survives

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.gates.facts import BudgetLeft, Facts, Touch, touches
+from ldfi.experiments.domain.gates.guard_facts import BudgetLeft, Facts, Touch, touches
 from ldfi.experiments.domain.gates.guards import GUARDS, Guard, Moment, objection
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.judging.experiment import Experiment

@@ -7,7 +7,7 @@ import random
 from ldfi.experiments.domain.gates.maintenance import Maintenance, Step
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
-from ldfi.experiments.domain.traffic.vitals import Sign
+from ldfi.experiments.domain.traffic.vital_signs import Sign
 from ldfi.testing.programs import Call
 from ldfi.testing.programs import Step as Part
 from tests.experiments.simulated import Application, a_class, serving, traffic_of

@@ -24,7 +24,7 @@ from ldfi.experiments.domain.judging.missing_reports import (
     too_many,
     weigh,
 )
-from ldfi.experiments.domain.judging.ordered import Ordered
+from ldfi.experiments.domain.judging.ordered_outcomes import Ordered
 from ldfi.experiments.domain.judging.reachability import Reachability
 from ldfi.experiments.domain.judging.sequential_tests import SequentialTests, Verdict
 from ldfi.experiments.domain.settings import Settings

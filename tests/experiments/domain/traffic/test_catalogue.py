@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ldfi.experiments.domain.traffic.catalogue import DAY, EXPIRY, SWEEP, Catalogue, KnownClass
 from ldfi.experiments.domain.traffic.class_traffic import WHY_ASIDE, Traffic
 from ldfi.experiments.domain.traffic.observation import Observation
-from ldfi.experiments.domain.traffic.shares import shares
+from ldfi.experiments.domain.traffic.point_shares import shares
 from ldfi.fit.protocol.predicate import Predicate
 from ldfi.lineage.lineage import Lineage
 from ldfi.testing.programs import Call, Run, Step

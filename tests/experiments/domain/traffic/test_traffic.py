@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldfi.experiments.domain.traffic import class_suspects as suspected_module
 from ldfi.experiments.domain.traffic import class_traffic as traffic_module
-from ldfi.experiments.domain.traffic import suspected as suspected_module
 from ldfi.experiments.domain.traffic import topology as topology_module
+from ldfi.experiments.domain.traffic.class_suspects import KEPT
 from ldfi.experiments.domain.traffic.class_traffic import (
     STEADY_OUTCOMES,
     STEADY_SECONDS,
     Steady,
     Traffic,
 )
-from ldfi.experiments.domain.traffic.interned import Interned
+from ldfi.experiments.domain.traffic.interned_names import Interned
 from ldfi.experiments.domain.traffic.observation import Observation
-from ldfi.experiments.domain.traffic.shares import share_of, shares
-from ldfi.experiments.domain.traffic.suspected import KEPT
+from ldfi.experiments.domain.traffic.point_shares import share_of, shares
 from ldfi.experiments.domain.traffic.topology import Topology
 from ldfi.lineage.blame import FailureRecord, blame
 from ldfi.lineage.lineage import Lineage, learn, learn_in_full
