@@ -9,7 +9,7 @@ exported is a root; of several, the earliest SERVER span is the request and what
 but hangs in the air is put under it (and counted: such a tree has gaps, and a support read from
 it may be too small). Only parent links decide what is inside what, never clocks; times are
 compared among siblings, which share a clock, and where it must be told whether a consumer outlasted
-the request (:mod:`ldfi.lineage.waiting`).
+the request (:mod:`ldfi.lineage.message_waits`).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ldfi.fit.protocol.points import Point
 from ldfi.lineage.attributes import SERVING
 from ldfi.lineage.exporters import exports
 from ldfi.lineage.layers import is_phase, transports
+from ldfi.lineage.message_waits import Waits, outliving, waits
+from ldfi.lineage.missing_kinds import with_kinds
 from ldfi.lineage.naming import CALLING
 from ldfi.lineage.operation import Operation, arrival_point
 from ldfi.lineage.parentless import find
 from ldfi.lineage.shared_ids import parents
 from ldfi.lineage.span import Span, Trace
-from ldfi.lineage.unsaid_kinds import with_kinds
-from ldfi.lineage.waiting import Waits, outliving, waits
 
 _SYSTEMS = ("db:", "message:", "cache:", "faas:")
 """Kinds of call whose other side is a system and no service that writes spans."""
@@ -93,7 +93,7 @@ class Tree:
     """Spans whose parent is missing although it is not the root's, and the root itself where it is
     a call or a message: the tree has gaps."""
     strangers: int = 0
-    """Other requests in the same trace, and spans caught in circles: not in the tree."""
+    """Other requests in the same trace: not in the tree."""
     loose: tuple[str, ...] = ()
     """The points of the outermost calls, where no request is: they run in a trace of their own."""
     rejoined: frozenset[str] = frozenset()
@@ -116,7 +116,7 @@ def build(trace: Trace) -> Tree | None:
     above = parents(trace.spans)
     spans = with_kinds(trace.spans, above)
     lost = find(spans, above)
-    links = _link([lost.joined.get(i, parent) for i, parent in enumerate(above)])
+    links = _link(spans, [lost.joined.get(i, parent) for i, parent in enumerate(above)])
     roots = [i for i in links.roots if i not in lost.apart]
     if not roots:
         return None
@@ -158,7 +158,7 @@ def beyond(spans: Sequence[Span], request: Span) -> frozenset[str]:
     above = parents(spans)
     given = with_kinds(spans, above)
     joined = find(given, above).joined
-    links = _link([joined.get(i, parent) for i, parent in enumerate(above)])
+    links = _link(given, [joined.get(i, parent) for i, parent in enumerate(above)])
     order = _order(links)
     detached = waits(given, links.parents, request, order).detached
     ongoing = outliving(given, request)
@@ -177,15 +177,35 @@ def _experiment(spans: tuple[Span, ...]) -> tuple[str, str]:
     return min(found, default=("", ""))
 
 
-def _link(above: Sequence[int | None]) -> _Links:
+def _link(spans: Sequence[Span], above: Sequence[int | None]) -> _Links:
     links = _Links()
-    for i, parent in enumerate(above):
+    for i, parent in enumerate(_opened(spans, above)):
         if parent is None:
             links.roots.append(i)
         else:
             links.children[parent].append(i)
             links.parents[i] = parent
     return links
+
+
+def _opened(spans: Sequence[Span], above: Sequence[int | None]) -> Sequence[int | None]:
+    """Take the parent from the first span of each circle, as if it were missing: who called it is
+    not known, and what the circle did is not lost. A trace that is all circles has no root."""
+    if None not in above:
+        return above
+    opened, walked = list(above), [False] * len(above)
+    for i in range(len(above)):
+        way: dict[int, None] = {}
+        at: int | None = i
+        while at is not None and not walked[at] and at not in way:
+            way[at] = None
+            at = opened[at]
+        if at is not None and at in way:
+            circle = list(way)[list(way).index(at) :]
+            opened[min(circle, key=lambda each: (spans[each].start, spans[each].span_id))] = None
+        for each in way:
+            walked[each] = True
+    return opened
 
 
 def _rank(span: Span) -> tuple[bool, bool, int, str]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.analysis.reasoning import AddressBook
 from ldfi.lineage.evidence import callees
 from ldfi.lineage.lineage import Lineage, learn, learn_in_full
+from ldfi.lineage.message_waits import SKEW
 from ldfi.lineage.operation import operation
 from ldfi.lineage.span import Span, Trace
-from ldfi.lineage.tree import Tree
-from ldfi.lineage.waiting import SKEW
+from ldfi.lineage.tree import Tree, build
 from ldfi.testing.programs import Call, Run, faults_of, points_of
 from ldfi.testing.spans import TRACE, lineage, span, tree
 from tests.lineage.drawn import programs, sets_of
@@ -140,14 +141,6 @@ def test_a_second_request_in_the_same_trace_is_a_stranger() -> None:
     )
     assert points(built) == ["a"]
     assert built.strangers == 2
-
-
-def test_spans_that_are_their_own_ancestors_are_survived() -> None:
-    built = tree(span("root", kind="server"), span("a", "root"), span("x", "y"), span("y", "x"))
-    assert points(built) == ["a"]
-    assert built.strangers == 2
-    assert learn(Trace.of(TRACE, [span("x", "y"), span("y", "x")])) is None
-    assert tree(span("self", "self", kind="server")).service == "api"
 
 
 def test_children_that_start_before_their_parent_stay_its_children() -> None:
@@ -310,3 +303,23 @@ def test_a_call_is_made_where_its_own_span_says_else_the_one_around_it() -> None
     elsewhere = span("work", "root", kind="internal", service="other", code_function="start")
     (of_another,) = tree(span("root", kind="server"), elsewhere, span("a", "work")).calls
     assert of_another.code == ""
+
+
+@pytest.mark.parametrize("behind", [(), ("b",), ("a", "b")])
+def test_a_call_in_a_circle_is_a_gap_and_still_a_call(behind: tuple[str, ...]) -> None:
+    # Given a whole request, and beside it spans that are each other's parents
+    spans = [
+        span("root", None, kind="server", service="web", at=(0, 90)),
+        span("a", "b", kind="client", service="web", at=(10, 20), point="web>http:GET:pay/"),
+        span("b", "a", kind="internal", service="web", at=(11, 19)),
+        *(span(f"under {each}", each, kind="internal", at=(12, 13)) for each in behind),
+    ]
+    found = tree(*spans)
+    # Then nothing of it is lost, and the tree says that it has a gap
+    assert [call.point for call in found.calls] == ["web>http:GET:pay/"]
+    assert (found.orphans, found.strangers) == (1, 0)
+
+
+def test_a_trace_of_nothing_but_a_circle_has_no_root() -> None:
+    assert tree(span("self", "self", kind="server")).orphans == 0
+    assert build(Trace.of(TRACE, [span("a", "b"), span("b", "a")])) is None
