@@ -20,10 +20,10 @@ from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.worst_findings import STATES, Weakness, callees, hurting, severity
 from ldfi.errors import NotFound
 from ldfi.experiments.api.auth import Viewer
+from ldfi.experiments.api.class_view import ClassView
 from ldfi.experiments.api.input_documents import Filter, Line
 from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running
-from ldfi.experiments.api.views import ClassView
 from ldfi.experiments.domain.campaign.lifecycle import SERIOUS
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.patterns import matching

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from ldfi.dashboards.words import age
+from ldfi.experiments.api.class_view import ClassView
+from ldfi.experiments.api.forecast_view import ForecastView
 from ldfi.experiments.api.new_campaign import NewCampaign
 from ldfi.experiments.api.otlp_grpc import OtlpGrpc
 from ldfi.experiments.api.service import forecast_of
-from ldfi.experiments.api.views import ClassView, ForecastView
 from ldfi.experiments.queries.diagnosis import (
     SILENT,
     Checkup,

@@ -15,9 +15,9 @@ from ldfi.dashboards.now.now_story import ACTS, now_story
 from ldfi.dashboards.render import rendered, viewers_zone
 from ldfi.dashboards.route import PageRoute
 from ldfi.experiments.api.auth import Viewer
+from ldfi.experiments.api.experiment_view import ExperimentView
 from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running
-from ldfi.experiments.api.views import ExperimentView
 from ldfi.experiments.domain.campaign import windows
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import arming, halts

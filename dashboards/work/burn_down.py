@@ -17,7 +17,7 @@ from markupsafe import Markup
 from ldfi.dashboards.experiment_rows import Tried
 from ldfi.dashboards.links import to_experiment
 from ldfi.dashboards.work.open_hours import Span, closed, open_seconds, over, within
-from ldfi.experiments.api.views import CampaignView
+from ldfi.experiments.api.campaign_view import CampaignView
 from ldfi.experiments.domain.campaign.calendar import Calendar
 from ldfi.experiments.store.schema import AuditRow
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from ldfi.dashboards.experiment_rows import Tried
 from ldfi.dashboards.words import duration, listed, number
-from ldfi.experiments.api.views import CampaignView, EndingView
+from ldfi.experiments.api.campaign_view import CampaignView, EndingView
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.judging.counts import DeviceCounts

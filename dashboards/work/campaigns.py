@@ -24,11 +24,11 @@ from ldfi.dashboards.worst_findings import STATES as WEAK
 from ldfi.dashboards.worst_findings import callees
 from ldfi.experiments.api import campaigns
 from ldfi.experiments.api.auth import Operator, Viewer
+from ldfi.experiments.api.campaign_view import CampaignView, ClassProgress
 from ldfi.experiments.api.input_documents import Id, Reason
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running, live_campaign, live_experiments
-from ldfi.experiments.api.views import CampaignView, ClassProgress
 from ldfi.experiments.domain.campaign.campaign import Campaign, CampaignState
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.queries.campaign_summary import campaign_summary

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from ldfi.analysis.phrases import others_alone, said_fault, said_outcome
 from ldfi.dashboards.curves import evidence_picture, thresholds_of
 from ldfi.dashboards.run_tree import SideBySide, alone, side_by_side
-from ldfi.experiments.api.views import ExperimentView
+from ldfi.experiments.api.experiment_view import ExperimentView
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.queries.wording import outcome_in_a_sentence
 from ldfi.lineage.run_summary import Runs

@@ -31,10 +31,10 @@ from ldfi.dashboards.work.experiment_story import (
 from ldfi.dashboards.worst_findings import callees
 from ldfi.errors import NotFound
 from ldfi.experiments.api.auth import Operator, Viewer
+from ldfi.experiments.api.experiment_view import ExperimentView
 from ldfi.experiments.api.input_documents import Filter, Id, Reason
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running, live_experiments
-from ldfi.experiments.api.views import ExperimentView
 from ldfi.experiments.domain.judging.experiment import ExperimentState
 from ldfi.experiments.domain.judging.sequential_tests import Verdict
 from ldfi.experiments.domain.settings import Settings

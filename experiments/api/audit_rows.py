@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from ldfi.analysis.phrases import said_shortly
-from ldfi.experiments.api.views import AuditSubject, AuditView
+from ldfi.experiments.api.audit_view import AuditSubject, AuditView
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 
 

@@ -12,8 +12,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.api.auth import Operator, Viewer
+from ldfi.experiments.api.campaign_view import CampaignView
 from ldfi.experiments.api.deprecated import noting
 from ldfi.experiments.api.examples import example
+from ldfi.experiments.api.experiment_view import ExperimentView
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.input_documents import UNSAID, Document, Id, Line, PerhapsReason
 from ldfi.experiments.api.new_campaign import NewCampaign
@@ -27,7 +29,6 @@ from ldfi.experiments.api.service import (
     live_campaign,
     live_experiments,
 )
-from ldfi.experiments.api.views import CampaignView, ExperimentView
 from ldfi.experiments.domain.campaign.campaign import Campaign, CampaignState
 from ldfi.experiments.queries.campaign_summary import campaign_summaries, campaign_summary
 from ldfi.experiments.scheduler.engine import Engine

@@ -7,12 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 
 from ldfi.experiments.api.auth import Viewer
+from ldfi.experiments.api.class_view import ClassView
 from ldfi.experiments.api.examples import example
 from ldfi.experiments.api.input_documents import Filter
 from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Running
-from ldfi.experiments.api.views import ClassView
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.telemetry import clock
 

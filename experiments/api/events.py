@@ -25,11 +25,11 @@ from sse_starlette import EventSourceResponse
 from starlette.types import Receive, Scope, Send
 
 from ldfi.experiments.api.audit_rows import audited
+from ldfi.experiments.api.audit_view import AuditView
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Db, Running, live_experiments
-from ldfi.experiments.api.views import AuditView
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import audit
 from ldfi.experiments.store.database import Database

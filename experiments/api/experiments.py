@@ -9,8 +9,10 @@ from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import select
 
 from ldfi.experiments.api.auth import Operator, Viewer
+from ldfi.experiments.api.campaign_view import CampaignView
 from ldfi.experiments.api.campaigns import campaign_view
 from ldfi.experiments.api.deprecated import noting
+from ldfi.experiments.api.experiment_view import ExperimentView
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.input_documents import UNSAID, Filter, Id, PerhapsReason
 from ldfi.experiments.api.new_campaign import NewExperiment
@@ -24,7 +26,6 @@ from ldfi.experiments.api.service import (
     live_campaign,
     live_experiments,
 )
-from ldfi.experiments.api.views import CampaignView, ExperimentView
 from ldfi.experiments.domain.judging.experiment import ExperimentState
 from ldfi.experiments.domain.judging.sequential_tests import Verdict
 from ldfi.experiments.scheduler.engine import Engine

@@ -13,8 +13,10 @@ from sqlalchemy.orm import Session
 
 from ldfi.analysis.repairs.issue import Tracker, issue
 from ldfi.experiments.api.auth import Operator, Viewer
+from ldfi.experiments.api.campaign_view import CampaignView
 from ldfi.experiments.api.campaigns import campaign_view
 from ldfi.experiments.api.deprecated import noting
+from ldfi.experiments.api.finding_view import FindingView, finding_view
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.input_documents import Document, Filter, Id, Line
 from ldfi.experiments.api.new_campaign import Bounded
@@ -29,7 +31,6 @@ from ldfi.experiments.api.repairs import (
     sentences_of,
 )
 from ldfi.experiments.api.service import Db, PerhapsRunning, Running, check_promql
-from ldfi.experiments.api.views import CampaignView, FindingView, finding_view
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.campaign.lifecycle import FindingState
 from ldfi.experiments.queries.finding_commands import reproduce_command, scenario_if_any

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Depends
 
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.deprecated import noting
+from ldfi.experiments.api.forecast_view import ForecastView
 from ldfi.experiments.api.new_campaign import NewCampaign
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Running, forecast_of
-from ldfi.experiments.api.views import ForecastView
 
 router = APIRouter(prefix="/api/v1/forecast", tags=["campaigns"], route_class=GuardedRoute)
 

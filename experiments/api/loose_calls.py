@@ -12,7 +12,7 @@ from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.input_documents import AsRead, Line
 from ldfi.experiments.api.service import Running
-from ldfi.experiments.api.views import View
+from ldfi.experiments.api.view import View
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.telemetry import clock
 from ldfi.lineage.loose_calls import Belongs, Proposal

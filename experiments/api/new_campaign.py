@@ -17,8 +17,9 @@ from pydantic import (
 )
 
 from ldfi.errors import InvalidCalendar
+from ldfi.experiments.api.campaign_view import CampaignView
+from ldfi.experiments.api.experiment_view import ExperimentView
 from ldfi.experiments.api.input_documents import AsRead, Document, Line, all_but
-from ldfi.experiments.api.views import CampaignView, ExperimentView
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.declared_settings import Setting

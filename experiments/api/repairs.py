@@ -16,7 +16,8 @@ from ldfi.analysis.repairs.issue import Subject, Tracker
 from ldfi.analysis.repairs.owners import Owners
 from ldfi.analysis.repairs.repair import Lacking
 from ldfi.analysis.repairs.request_names import BY_THEIR_NAMES, Called
-from ldfi.experiments.api.views import FindingView, View, finding_view
+from ldfi.experiments.api.finding_view import FindingView, finding_view
+from ldfi.experiments.api.view import View
 from ldfi.experiments.domain.campaign.lifecycle import FindingState
 from ldfi.experiments.queries.finding_summary import finding_summaries, share_of
 from ldfi.experiments.scheduler.engine import Engine

@@ -12,7 +12,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
 from ldfi.experiments.api.audit_rows import audited
+from ldfi.experiments.api.audit_view import AuditView
 from ldfi.experiments.api.auth import Operator, Viewer
+from ldfi.experiments.api.gate_view import (
+    GateView,
+    MaintenanceView,
+    SignView,
+    StepView,
+    WatchedClass,
+    WhatIfView,
+)
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.input_documents import (
     UNSAID,
@@ -27,15 +36,6 @@ from ldfi.experiments.api.input_documents import (
 from ldfi.experiments.api.otlp_grpc import OtlpGrpc
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.service import Db, PerhapsRunning, Relaying, Running
-from ldfi.experiments.api.views import (
-    AuditView,
-    GateView,
-    MaintenanceView,
-    SignView,
-    StepView,
-    WatchedClass,
-    WhatIfView,
-)
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.upgrade_gate import gate as gate_of
 from ldfi.experiments.domain.gates.whatif import what_if

@@ -16,7 +16,7 @@ from ldfi.experiments.api.auth import Admin
 from ldfi.experiments.api.input_documents import AsRead, Id
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.routes import GuardedRoute
-from ldfi.experiments.api.views import View
+from ldfi.experiments.api.view import View
 from ldfi.experiments.cluster.tokens import ROLES, Role
 from ldfi.experiments.store import tokens as stored
 from ldfi.experiments.store.database import SERVICE, Database

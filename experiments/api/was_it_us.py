@@ -14,13 +14,15 @@ from sqlalchemy import select
 from sqlalchemy.orm import InstrumentedAttribute, Session, defer
 
 from ldfi.experiments.api.audit_rows import audited
+from ldfi.experiments.api.audit_view import AuditView
 from ldfi.experiments.api.auth import Viewer
+from ldfi.experiments.api.experiment_view import DevicesView
 from ldfi.experiments.api.input_documents import Filter
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, Rows, page
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Db, Running, live_experiments
-from ldfi.experiments.api.views import AuditView, DevicesView, View
+from ldfi.experiments.api.view import View
 from ldfi.experiments.domain.judging.counts import DeviceCounts, counts_so_far
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.was_it_us import Exposure, Injected, WasIt

@@ -14,8 +14,8 @@ from ldfi.analysis.repairs.request_names import BY_THEIR_NAMES
 from ldfi.dashboards.findings.finding_story import FindingStory, finding_story
 from ldfi.dashboards.render import environment
 from ldfi.dashboards.work.experiment_story import now_of
+from ldfi.experiments.api.experiment_view import ExperimentView
 from ldfi.experiments.api.repairs import explained
-from ldfi.experiments.api.views import ExperimentView
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.queries.wording import outcome_in_a_sentence
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow

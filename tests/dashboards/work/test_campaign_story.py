@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ldfi.dashboards.work.campaign_story import does, hours, title
-from ldfi.experiments.api.views import CampaignView, ClassProgress
+from ldfi.experiments.api.campaign_view import CampaignView, ClassProgress
 from ldfi.experiments.domain.campaign.calendar import Calendar
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.settings import Settings

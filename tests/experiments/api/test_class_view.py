@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ldfi.experiments.api.views import ClassView
+from ldfi.experiments.api.class_view import ClassView
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.fit.protocol.reach import InjectorReport

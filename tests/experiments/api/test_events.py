@@ -15,7 +15,7 @@ import pytest
 from fastapi import FastAPI
 
 from ldfi.experiments.api import events
-from ldfi.experiments.api.views import AuditView
+from ldfi.experiments.api.audit_view import AuditView
 from ldfi.experiments.store import Database, audit
 from ldfi.testing.live_service import live_service
 from tests.experiments.members import Member, until

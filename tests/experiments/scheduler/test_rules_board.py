@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from ldfi.cli.experiment_view import side_by_side
 from ldfi.cli.terminal import console
-from ldfi.experiments.api.views import ExperimentView
+from ldfi.experiments.api.experiment_view import ExperimentView
 from ldfi.experiments.scheduler.armed_rule import FIRST_LOAN, UNPROVEN, Allotment
 from ldfi.experiments.scheduler.rules_board import RulesBoard
 from ldfi.experiments.store.schema import ExperimentRow
