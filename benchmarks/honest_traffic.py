@@ -25,7 +25,7 @@ from ldfi.experiments.domain.campaign.lifecycle import HURTING
 from ldfi.experiments.domain.judging.sequential_tests import Counts
 from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.domain.traffic.observation import Outcome
-from ldfi.experiments.scheduler import state
+from ldfi.experiments.scheduler import shared_state
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
@@ -325,7 +325,7 @@ def run(scene: Scene, rng: random.Random) -> Told:
     ids = SimpleNamespace(token_hex=lambda octets: rng.randbytes(octets).hex())
     database = Database("sqlite://")
     try:
-        with patch.object(state, "secrets", ids):
+        with patch.object(shared_state, "secrets", ids):
             return Town(scene, rng, database).campaign()
     finally:
         database.close()

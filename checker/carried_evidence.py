@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ldfi.checker.binding import unbound, unspoken
+from ldfi.checker.certificate_claims import unbound, unspoken
 from ldfi.checker.errors import Unreadable
 from ldfi.checker.outcome import AnyRecord, record_from
 from ldfi.checker.verdict_check import wrong

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ldfi.checker import merkle
-from ldfi.checker.binding import unbound
+from ldfi.checker.certificate_claims import unbound
 from ldfi.checker.document import ClassEvidence, EvidenceFile
 from ldfi.checker.errors import Unreadable
 from ldfi.checker.head import Head, PublicKey

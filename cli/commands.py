@@ -123,7 +123,7 @@ PANELS: Final[Mapping[str, tuple[CommandRow, ...]]] = {
         ),
         CommandRow(
             "loose",
-            "loose:app",
+            "loose_calls:app",
             "Calls that run in traces of their own: whose they are, as far as anybody knows.",
         ),
     ),

@@ -127,7 +127,7 @@ def run(
     The services must be told our keys and where to export: `ldfi explore env` prints that. Exit
     codes: 0 nothing hurts, 1 something does, 3 it cannot be said.
     """
-    from ldfi.cli.exploring import ExploreWanted, explored_by
+    from ldfi.cli.explore_run import ExploreWanted, explored_by
     from ldfi.explore.external.assertions import AnswerAssertion
     from ldfi.explore.pytest.marker import Bounds
     from ldfi.explore.pytest.report import as_told

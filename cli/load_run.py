@@ -18,8 +18,8 @@ from rich.text import Text
 
 from ldfi.cli import exits
 from ldfi.cli.control import posted
-from ldfi.cli.replaying import read
-from ldfi.cli.reproducing import headers_of
+from ldfi.cli.replay_traffic import read
+from ldfi.cli.reproduce_run import headers_of
 from ldfi.cli.terminal import columns, console
 from ldfi.error_words import unreadable
 from ldfi.errors import Invalid, InvalidReplay, Unreachable

@@ -74,7 +74,7 @@ def feed(
 
     The outcomes go to the service, so that campaigns can explore a system that has no users.
     """
-    from ldfi.cli.replaying import Reporter, described, reached, read, run
+    from ldfi.cli.replay_traffic import Reporter, described, reached, read, run
     from ldfi.errors import InvalidReplay
     from ldfi.scenarios.replay import Replayer
 

@@ -68,14 +68,14 @@ def reproduce(
     FIT_KEYS holds the key that the target's services know. Exit code 1: it still fails. 0: fixed.
     3: the faults never fired, or nobody can say.
     """
-    from ldfi.cli.reproduce_view import picture
-    from ldfi.cli.reproducing import (
+    from ldfi.cli.reproduce_run import (
         assertion_of,
         body_of,
         headers_of,
         replay,
         source_of,
     )
+    from ldfi.cli.reproduce_view import picture
     from ldfi.fit.protocol.keys import VARIABLE, Keys
     from ldfi.scenarios.reproduction import Reproduction
     from ldfi.scenarios.request import Sending

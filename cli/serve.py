@@ -55,7 +55,7 @@ def serve(
     ] = False,
 ) -> None:
     """Run the service. It needs no other server. Everything else is set as `ldfi config` says."""
-    from ldfi.cli.serving import run
+    from ldfi.cli.serve_processes import run
     from ldfi.experiments.cluster.config import Config
 
     given: dict[str, Any] = {"host": host, "port": port, "database_url": _url(database)}

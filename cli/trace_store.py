@@ -17,7 +17,7 @@ from ldfi.analysis.report import Analysis
 from ldfi.analysis.tempo_api import fetch_from_tempo
 from ldfi.analysis.trace_api import TraceApi, TraceQuery
 from ldfi.cli.durations import seconds
-from ldfi.cli.reproducing import headers_of
+from ldfi.cli.reproduce_run import headers_of
 from ldfi.cli.terminal import console
 from ldfi.errors import Invalid
 

@@ -18,8 +18,8 @@ from ldfi.solver.equation import Equation
 from ldfi.solver.findings import exact_findings, larger, minimal_failing_sets
 from ldfi.solver.hypotheses import Hypotheses
 from ldfi.solver.language import Language
-from ldfi.solver.listing import Steps
 from ldfi.solver.names import distinct, name_of, named, names_of
+from ldfi.solver.open_hypotheses import Steps
 from ldfi.solver.order import Fault, Faults, set_key
 from ldfi.solver.rechecks import rechecks
 from ldfi.solver.runs import Run, RunLog

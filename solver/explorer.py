@@ -22,7 +22,7 @@ from ldfi.solver.errors import InvalidRecord
 from ldfi.solver.findings import exact_findings, minimal_failing_sets
 from ldfi.solver.hypotheses import Hypotheses
 from ldfi.solver.language import Language
-from ldfi.solver.listing import Listing
+from ldfi.solver.open_hypotheses import Listing
 from ldfi.solver.order import Faults, ordered, set_key
 from ldfi.solver.pairs import Pairs
 from ldfi.solver.presumed import Place, with_presumed

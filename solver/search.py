@@ -11,7 +11,7 @@ from ldfi.solver.bits import members
 from ldfi.solver.deadline import Deadline
 from ldfi.solver.errors import OutOfTime
 from ldfi.solver.hypotheses import Hypotheses
-from ldfi.solver.listing import Listing, Steps
+from ldfi.solver.open_hypotheses import Listing, Steps
 from ldfi.solver.order import Fault
 from ldfi.solver.pairs import Pairs
 from ldfi.solver.sat import SatSolver

@@ -19,7 +19,7 @@ from ldfi.experiments.domain.judging.reachability import Share
 from ldfi.experiments.domain.traffic.class_traffic import Traffic, calling
 from ldfi.experiments.scheduler.record import Record
 from ldfi.experiments.scheduler.rules_board import RulesBoard
-from ldfi.experiments.scheduler.state import State
+from ldfi.experiments.scheduler.shared_state import State
 from ldfi.experiments.store import experiments
 from ldfi.experiments.store.arming import Armed, Order, Refused
 from ldfi.experiments.store.database import Database

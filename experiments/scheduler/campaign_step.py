@@ -18,7 +18,7 @@ from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.scheduler.arming import Arming
 from ldfi.experiments.scheduler.record import Record
 from ldfi.experiments.scheduler.rules_board import RulesBoard
-from ldfi.experiments.scheduler.state import State
+from ldfi.experiments.scheduler.shared_state import State
 from ldfi.experiments.store import findings
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry import tracing

@@ -10,7 +10,7 @@ from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.scheduler.arming import Arming
 from ldfi.experiments.scheduler.halt import HaltSwitch
 from ldfi.experiments.scheduler.record import Record
-from ldfi.experiments.scheduler.state import State, new_id
+from ldfi.experiments.scheduler.shared_state import State, new_id
 from ldfi.experiments.store import campaigns, experiments, maintenance
 from ldfi.experiments.store.database import Database
 

@@ -15,7 +15,7 @@ from math import isfinite
 from ldfi.errors import ExperimentsError, PrometheusError
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.sequential_tests import Counts
-from ldfi.experiments.scheduler.state import State
+from ldfi.experiments.scheduler.shared_state import State
 from ldfi.experiments.telemetry.prometheus import Prometheus
 from ldfi.fit.protocol.context import Arm
 

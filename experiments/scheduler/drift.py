@@ -7,7 +7,7 @@ from collections import deque
 from ldfi.experiments.domain.traffic.catalogue import Catalogue, ClassChange
 from ldfi.experiments.scheduler.arming import Arming
 from ldfi.experiments.scheduler.record import Record
-from ldfi.experiments.scheduler.state import State
+from ldfi.experiments.scheduler.shared_state import State
 from ldfi.experiments.store import classes, notifications
 from ldfi.experiments.store.database import Database
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 
 from ldfi.errors import LdfiError
-from ldfi.experiments.scheduler.state import State
+from ldfi.experiments.scheduler.shared_state import State
 from ldfi.experiments.telemetry.prometheus import Prometheus
 
 LOOK_SECONDS = 1.0

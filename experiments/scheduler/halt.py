@@ -12,7 +12,7 @@ from ldfi.experiments.scheduler.arming import Arming
 from ldfi.experiments.scheduler.record import Record
 from ldfi.experiments.scheduler.restore import restored
 from ldfi.experiments.scheduler.rules_board import RulesBoard
-from ldfi.experiments.scheduler.state import State, new_id
+from ldfi.experiments.scheduler.shared_state import State, new_id
 from ldfi.experiments.store import campaigns, experiments, findings, halts, maintenance
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry.clock import Jump

@@ -30,7 +30,7 @@ from ldfi.experiments.scheduler.global_controls import GlobalControls
 from ldfi.experiments.scheduler.halt import HaltSwitch
 from ldfi.experiments.scheduler.record import Record, uncertified
 from ldfi.experiments.scheduler.rules_board import RulesBoard
-from ldfi.experiments.scheduler.state import State
+from ldfi.experiments.scheduler.shared_state import State
 from ldfi.experiments.store import injectors
 from ldfi.experiments.store.database import Database
 from ldfi.fit.protocol.mark import Mark

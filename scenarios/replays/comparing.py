@@ -10,8 +10,8 @@ differences within blocks where both versions were asked in turns, else of each 
 larger of both chances counts.
 
 Two versions that were asked in turns shared the noise. There the quantiles of each class in each
-short turn are asked as well (:mod:`ldfi.scenarios.replays.turns`), and the smaller of the two
-chances counts, doubled: a standstill shows in the whole run, a heavier tail turn by turn.
+short turn are asked as well (:mod:`ldfi.scenarios.replays.latency_test`), and the smaller of the
+two chances counts, doubled: a standstill shows in the whole run, a heavier tail turn by turn.
 
 Any difference at all is claimed falsely with at most 5 %, over all classes and metrics together:
 Holm's procedure, half of the level for all classes as one, half for each by itself.
@@ -36,9 +36,9 @@ from ldfi.scenarios.replays.intervals import (
     ratio_interval,
     share_interval,
 )
+from ldfi.scenarios.replays.latency_test import SideBySide, Surplus, surplus
+from ldfi.scenarios.replays.latency_test import together as all_turns
 from ldfi.scenarios.replays.series import Series, together
-from ldfi.scenarios.replays.turns import SideBySide, Surplus, surplus
-from ldfi.scenarios.replays.turns import together as all_turns
 
 LEVEL: Final = 0.05
 BLOCKS: Final = 30

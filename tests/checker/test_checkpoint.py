@@ -12,8 +12,8 @@ import pytest
 
 from ldfi.checker import merkle
 from ldfi.checker.__main__ import BORNE_OUT, exit_code, said, words
-from ldfi.checker.binding import UNDECIDED, unbound
 from ldfi.checker.canonical import canonical
+from ldfi.checker.certificate_claims import UNDECIDED, unbound
 from ldfi.checker.checkpoint import Checkpoint, Remains, remains_root
 from ldfi.checker.document import EvidenceFile
 from ldfi.checker.errors import Unreadable

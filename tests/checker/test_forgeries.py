@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from ldfi.checker.binding import unbound
 from ldfi.checker.canonical import canonical
+from ldfi.checker.certificate_claims import unbound
 from ldfi.checker.document import EvidenceFile
 from ldfi.checker.errors import Unreadable
 from ldfi.checker.head import Head, SigningKey

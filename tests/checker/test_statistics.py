@@ -20,7 +20,7 @@ from ldfi.checker.statistics import (
     weigh,
     weigh_looks,
 )
-from ldfi.experiments.domain.judging import slots
+from ldfi.experiments.domain.judging import two_slots
 from ldfi.experiments.domain.judging.counted_outcomes import CountedTests
 from ldfi.experiments.domain.judging.sequential_tests import (
     Counts,
@@ -28,7 +28,7 @@ from ldfi.experiments.domain.judging.sequential_tests import (
     ThresholdRule,
     project,
 )
-from ldfi.experiments.domain.judging.slots import Opening
+from ldfi.experiments.domain.judging.two_slots import Opening
 from ldfi.experiments.domain.settings import Thresholds
 
 SEEDS = st.integers(0, 2**32)
@@ -168,7 +168,7 @@ def test_the_level_is_that_of_one_proof_over_two_slots(
 ) -> None:
     opening = None if left is None else Opening(*left)
     alone = own if taken is None else min(own, taken)
-    said = slots.alpha(alone, confirms=confirms, opening=opening)
+    said = two_slots.alpha(alone, confirms=confirms, opening=opening)
     assert level(own, taken, "second" if confirms else "first", left) == pytest.approx(said)
     assert level(own, taken, "alone", left) == alone
 

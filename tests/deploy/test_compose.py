@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ldfi.cli.serving import check_role
+from ldfi.cli.serve_processes import check_role
 from ldfi.experiments.cluster.config import Config, variable
 from ldfi.experiments.cluster.tokens import Tokens
 from ldfi.fit.protocol.keys import Keys

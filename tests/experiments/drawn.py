@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ldfi.experiments.scheduler import state
+from ldfi.experiments.scheduler import shared_state
 
 
 def drawing(drawn: random.Random, patch: pytest.MonkeyPatch) -> None:
     """Let ids be what ``drawn`` gives."""
     ids = SimpleNamespace(token_hex=lambda octets: drawn.randbytes(octets).hex())
-    patch.setattr(state, "secrets", ids)
+    patch.setattr(shared_state, "secrets", ids)

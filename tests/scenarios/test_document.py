@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.cli import replaying, settings
+from ldfi.cli import replay_traffic, settings
 from ldfi.errors import Invalid
 from ldfi.scenarios import scenario, steady_state
 from ldfi.scenarios.document import load
@@ -36,7 +36,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "scenario": scenario.read,
     "steady state": lambda file: steady_state.assertion_for(file, "/"),
     "settings": settings.read,
-    "replay": replaying.read,
+    "replay": replay_traffic.read,
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ldfi.cli.replaying import read
+from ldfi.cli.replay_traffic import read
 from ldfi.errors import InvalidReplay
 from ldfi.scenarios.replay import ANYTHING, Assertion, Exemplar
 from ldfi.scenarios.steady_state import assertion_for, steady_state

@@ -48,7 +48,7 @@ from ldfi.experiments.domain.campaign.knowledge import Knowledge, kills, shut_of
 from ldfi.experiments.domain.campaign.result import INTERFERENCES, ExperimentResult, Hypothesis
 from ldfi.experiments.domain.campaign.snapshot import Snapshot, carried
 from ldfi.experiments.domain.judging.experiment import Purpose
-from ldfi.experiments.domain.judging.slots import Opening
+from ldfi.experiments.domain.judging.two_slots import Opening
 from ldfi.experiments.domain.settings import MAX_PATIENCE, MAX_SETTLE, Settings
 
 FindingNews = Literal["suspected", "open", "refuted", "fixed", "superseded", "killed"]

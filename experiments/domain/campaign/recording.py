@@ -11,7 +11,7 @@ from ldfi.checker.record import Arms, Rested, RunRecord
 from ldfi.checker.statistics import JudgingRule
 from ldfi.experiments.domain.campaign.result import ExperimentResult
 from ldfi.experiments.domain.judging.experiment import Experiment
-from ldfi.experiments.domain.judging.slots import slot_of
+from ldfi.experiments.domain.judging.two_slots import slot_of
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.lineage.run_summary import MOST_CALLS, Run, RunCall, Runs
 from ldfi.lineage.tree import Call

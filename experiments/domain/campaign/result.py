@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from ldfi.experiments.domain.judging.bystanders import Spread
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose, killed_by
-from ldfi.experiments.domain.judging.slots import Opening
+from ldfi.experiments.domain.judging.two_slots import Opening
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.protocol.native_kinds import gone
 from ldfi.lineage.blame import NOTHING_KNOWN, FailureRecord, blame

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, Literal
 
-from ldfi.experiments.domain.judging import slots
+from ldfi.experiments.domain.judging import two_slots
 from ldfi.experiments.domain.judging.missing_reports import takes
 from ldfi.experiments.domain.judging.sequential_tests import Verdict, tests_for
 from ldfi.experiments.domain.settings import (
@@ -183,7 +183,7 @@ def needed(
     """
     alone = max(min(level, settings.alpha_harmful), sys.float_info.min)
     thresholds = Thresholds(
-        alpha_harmful=slots.alpha(alone, confirms=False, opening=None)
+        alpha_harmful=two_slots.alpha(alone, confirms=False, opening=None)
         if settings.confirm
         else alone,
         alpha_tolerated=settings.alpha_tolerated,

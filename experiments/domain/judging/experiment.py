@@ -32,7 +32,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ldfi.checker.record import BothReports, Overruled
-from ldfi.experiments.domain.judging import slots
+from ldfi.experiments.domain.judging import two_slots
 from ldfi.experiments.domain.judging.admission import Stages, first, following
 from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.judging.comparison import (
@@ -62,7 +62,7 @@ from ldfi.experiments.domain.judging.ordered_outcomes import Ordered
 from ldfi.experiments.domain.judging.participation import Stays
 from ldfi.experiments.domain.judging.reachability import Reachability
 from ldfi.experiments.domain.judging.sequential_tests import Counts, Tests, Verdict, tests_for
-from ldfi.experiments.domain.judging.slots import Opening
+from ldfi.experiments.domain.judging.two_slots import Opening
 from ldfi.experiments.domain.judging.verdict_inputs import VerdictInputs
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.cut_traces import cut
@@ -522,7 +522,7 @@ class Experiment:
     @property
     def alpha(self) -> float:
         """The chance of a false ``harmful`` that this experiment runs."""
-        return slots.risked(self.purpose, self.settings, self.level, self.opening)
+        return two_slots.risked(self.purpose, self.settings, self.level, self.opening)
 
 
 def comparison_of(experiment: Experiment) -> Comparison:

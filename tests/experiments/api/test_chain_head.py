@@ -12,7 +12,7 @@ import pytest
 
 from ldfi.checker.__main__ import BORNE_OUT, FALSE, main
 from ldfi.checker.head import Head, SigningKey
-from ldfi.cli.serving import service_of
+from ldfi.cli.serve_processes import service_of
 from ldfi.errors import InvalidConfig
 from ldfi.experiments.cluster.config import Config
 from ldfi.experiments.store import Database, campaigns, chain, experiments

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.cli.serving import check_role
+from ldfi.cli.serve_processes import check_role
 from ldfi.errors import Conflict, Deposed, InvalidConfig
 from ldfi.experiments.cluster.advisory_lock import AdvisoryLock
 from ldfi.experiments.cluster.config import Config

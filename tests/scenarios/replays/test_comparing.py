@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from ldfi.errors import InvalidReplay
 from ldfi.scenarios.replays.comparing import EVERYTHING, ClassDifference, compared
+from ldfi.scenarios.replays.latency_test import BEYOND, SideBySide, surplus
 from ldfi.scenarios.replays.lineages import ClassLineage, changes
 from ldfi.scenarios.replays.measurement import Measurement, TargetRun, read_measurement
 from ldfi.scenarios.replays.outcome import comparison_of, verdict_of
 from ldfi.scenarios.replays.series import UNANSWERED, Series, together
-from ldfi.scenarios.replays.turns import BEYOND, SideBySide, surplus
 
 Seconds = Callable[[random.Random, float], float]
 

@@ -18,7 +18,7 @@ from ldfi.experiments.domain.campaign.fault_history import suspicions
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.result import INTERFERENCES, ExperimentResult, result_of
 from ldfi.experiments.domain.judging.experiment import Experiment
-from ldfi.experiments.domain.judging.slots import Opening
+from ldfi.experiments.domain.judging.two_slots import Opening
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.observation import Observation

@@ -18,7 +18,7 @@ from ldfi.experiments.domain.campaign.recording import record_of, run_of
 from ldfi.experiments.domain.campaign.result import result_of
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
 from ldfi.experiments.domain.judging.sequential_tests import Counts
-from ldfi.experiments.domain.judging.slots import Opening
+from ldfi.experiments.domain.judging.two_slots import Opening
 from ldfi.experiments.domain.settings import PromqlOutcome, Settings
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.store import experiments

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ldfi.experiments.domain.campaign.result import ExperimentResult, result_of, suspects_of
 from ldfi.experiments.domain.judging.experiment import Experiment
-from ldfi.experiments.domain.judging.slots import Opening
+from ldfi.experiments.domain.judging.two_slots import Opening
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.protocol.faults import Fault

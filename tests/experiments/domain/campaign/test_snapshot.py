@@ -13,7 +13,7 @@ from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.result import RULES, ExperimentResult
 from ldfi.experiments.domain.campaign.snapshot import Snapshot, carried, in_vain, thinned
-from ldfi.experiments.domain.judging.slots import Opening
+from ldfi.experiments.domain.judging.two_slots import Opening
 from ldfi.experiments.domain.settings import Settings
 from ldfi.testing.programs import Call
 from tests.experiments.domain.campaign.test_exploration import (

@@ -13,7 +13,7 @@ from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
 from ldfi.experiments.domain.judging.judgement import INTERFERENCE, JudgingContext, judge
 from ldfi.experiments.domain.judging.sequential_tests import MIN_FAILURES, Verdict
-from ldfi.experiments.domain.judging.slots import Opening
+from ldfi.experiments.domain.judging.two_slots import Opening
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.baseline import Spell
 from ldfi.fit.protocol.faults import Fault

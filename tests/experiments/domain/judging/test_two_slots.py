@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.judging.slots import SLOT, Opening, alpha
+from ldfi.experiments.domain.judging.two_slots import SLOT, Opening, alpha
 
 LEVELS = st.floats(1e-9, 1e-3)
 

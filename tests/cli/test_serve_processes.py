@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from ldfi.cli.serving import greet, is_loopback
+from ldfi.cli.serve_processes import greet, is_loopback
 from ldfi.experiments.cluster.tokens import Tokens
 from tests.dashboards.browsing import CSRF
 from tests.kit.cli import PROGRAM
