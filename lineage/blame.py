@@ -5,8 +5,9 @@ chain of failed calls from the root downwards leads to a suspect. Where several 
 failed, most of them are beside the point: optional ones that were caught, and fallout, such as the
 mail that goes wrong because there was no payment, or what a ``finally`` does. In this order:
 
-1. What failed in good requests of the class as often (:class:`FailureRecord`), or was called
-   again with success, is no suspect while anything else failed.
+1. What failed in good requests of the class as often (:class:`FailureRecord`), was called again
+   with success, or was given up just when something beside it failed, is no suspect while anything
+   else failed.
 2. Failed *alternates*, seen only because something else had failed first, come before the rest: a
    fallback that failed leaves nothing to fall back on. What brought one in is to blame as well:
    both were needed, and the answer is the set.
@@ -29,10 +30,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ldfi.lineage.evidence import doubted, failures, walk
+from ldfi.lineage.outcome import given_up
 from ldfi.lineage.tree import Call, Tree
 
 KNOWN: Final = 20
 """Good requests that show which failures are common."""
+AT_ONCE: Final = 50_000_000
+"""Nanoseconds within which a caller ends the calls beside one that failed. Of the two spans either
+may end first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +115,7 @@ class _Search:
         left = failures(siblings)
         left = [call for call in left if call.end <= until] or left
         left = [call for call in left if not _again(call, siblings)] or left
+        left = [call for call in left if not _given_up(call, left)] or left
         left = [call for call in left if not self.record.harmless(call)] or left
         chain = [c for c in left if self._forerunner(siblings, c)] or self._one(left, siblings)
         for call in chain:  # grows: an alternate may have been brought in by another one
@@ -122,12 +128,14 @@ class _Search:
         alternate."""
         if not self._stands_in(alternate):
             return []
+        failed = failures(siblings)
         before = [
             call
-            for call in failures(siblings)
+            for call in failed
             if call.end <= alternate.start
             and call.point != alternate.point
             and not _again(call, siblings)
+            and not _given_up(call, failed)
         ]
         harmful = [call for call in before if not self.record.harmless(call)]
         return self._one(harmful, before) if harmful else sorted(before, key=_by_end)[-1:]
@@ -177,6 +185,17 @@ def _again(failed: Call, siblings: Iterable[Call]) -> bool:
     return any(
         call.point == failed.point and not call.failed and call.start >= failed.end
         for call in siblings
+    )
+
+
+def _given_up(call: Call, failed: Iterable[Call]) -> bool:
+    """Return whether its caller ended a call because another one, at work beside it, had failed."""
+    return given_up(call.failure) and any(
+        abs(other.end - call.end) <= AT_ONCE
+        and other.start < call.end
+        and call.start < other.end
+        and not given_up(other.failure)
+        for other in failed
     )
 
 

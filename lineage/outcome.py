@@ -160,6 +160,14 @@ def answered(kind: str) -> bool:
     return tried and kind.lower() not in _NOBODY_THERE
 
 
+def given_up(kind: str) -> bool:
+    """Return whether a call that failed so was ended by its caller, who wanted no more of it."""
+    return kind in _CANCELLED_KINDS or "cancel" in kind.lower()
+
+
+_CANCELLED_KINDS: Final = frozenset({"exception:AbortError", "status:460", "status:499"})
+
+
 def unasked(kind: str) -> bool:
     """Return whether a call that was made to fail so never came to its callee, which might have
     answered otherwise."""

@@ -137,3 +137,51 @@ def test_without_a_chain_of_errors_there_is_no_suspect() -> None:
     # And one that failed although no call did
     built = tree(span("root", kind="server", failed=True), span("a", "root"))
     assert blame(built, {"a"}) == ()
+
+
+CANCELLED = {
+    "asyncio": {"thrown": "asyncio.exceptions.CancelledError"},
+    "Java": {"error_type": "java.util.concurrent.CancellationException"},
+    "fetch": {"error_type": "AbortError"},
+    "gRPC": {"rpc": "grpc", "rpc_status": "1"},
+    "nginx": {"status": "499"},
+}
+MS = 1_000_000
+
+
+@pytest.mark.parametrize("said", CANCELLED.values(), ids=CANCELLED)
+@pytest.mark.parametrize("ended", [89, 90, 91])
+def test_who_is_given_up_when_another_fails_is_not_to_blame(
+    said: dict[str, str], ended: int
+) -> None:
+    # Given two calls side by side, and the one that is cancelled may seem to have ended first
+    built = tree(
+        span("root", kind="server", failed=True, at=(0, 100 * MS)),
+        span("pay", "root", failed=True, at=(1 * MS, 90 * MS), status="503"),
+        span("stock", "root", failed=True, at=(2 * MS, ended * MS), **said),
+    )
+    assert blame(built, {"pay", "stock"}) == ("pay",)
+
+
+@pytest.mark.parametrize(
+    ("began", "ended"),
+    [(1, 900), (700, 800), (91, 95)],
+    ids=["long after", "after, by a deadline", "not beside it"],
+)
+def test_who_is_given_up_for_its_own_sake_is_to_blame(began: int, ended: int) -> None:
+    # Given something that every good request survives, and a call that its caller was tired of
+    built = tree(
+        span("root", kind="server", failed=True, at=(0, 1000 * MS)),
+        span("ads", "root", failed=True, at=(1 * MS, 90 * MS), status="503"),
+        span("stock", "root", failed=True, at=(began * MS, ended * MS), **CANCELLED["asyncio"]),
+    )
+    assert blame(built, {"ads", "stock"}, FailureRecord({"status:503@ads": 9})) == ("stock",)
+
+
+def test_of_calls_that_were_all_given_up_the_first_is_to_blame() -> None:
+    built = tree(
+        span("root", kind="server", failed=True, at=(0, 100 * MS)),
+        span("pay", "root", failed=True, at=(1 * MS, 90 * MS), **CANCELLED["asyncio"]),
+        span("stock", "root", failed=True, at=(2 * MS, 91 * MS), **CANCELLED["asyncio"]),
+    )
+    assert blame(built, {"pay", "stock"}) == ("pay",)
