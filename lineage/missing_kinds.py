@@ -7,6 +7,8 @@
   work, and each of them a call of its own: taken together they would be one point, and which of
   them is needed would never be asked.
 - A **root** is the request itself. Where its parent was never exported, the earliest is.
+- What says what it asked of a **database**, within no call and with none below it, is that call: a
+  CLIENT span, also if it says INTERNAL, as spans that are made by hand and some engines do.
 
 Everything else stays as it is: work within a service. Kinds that were said are believed, but for
 those of callees that cannot be: what lies right below a CLIENT span of another service is the
@@ -17,7 +19,7 @@ call that the callee makes), or INTERNAL, which is what tracers say where nobody
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -33,7 +35,7 @@ _STATUS: Final = {True: STATUS_ERROR, False: STATUS_OK, None: STATUS_UNSET}
 def with_kinds(spans: Sequence[Span], parents: Sequence[int | None]) -> tuple[Span, ...]:
     """Give kinds to spans that say none, or one that cannot be. ``parents``: the place of each
     span's parent."""
-    spans = _as_served(spans, parents)
+    spans = _as_queries(_as_served(spans, parents), parents)
     if all(span.operation.kind for span in spans):
         return spans
     kinds = [span.operation.kind for span in spans]
@@ -75,6 +77,55 @@ def _as_served(spans: Sequence[Span], parents: Sequence[int | None]) -> tuple[Sp
 
 def _answers(what: Operation, asked: Operation) -> bool:
     return what.kind == "internal" or what.name == asked.name
+
+
+def _as_queries(spans: tuple[Span, ...], parents: Sequence[int | None]) -> tuple[Span, ...]:
+    """Read as CLIENT the outermost spans that ask a database, where no other span is that call."""
+    asking = {i for i, span in enumerate(spans) if _asks_a_database(span.operation)}
+    if not asking:
+        return spans
+    served = {
+        i
+        for i, above in enumerate(parents)
+        if above is not None and _elsewhere(spans[i], spans[above])
+    }
+    calling = served | {i for i, span in enumerate(spans) if _calls(span)}
+    asking -= served | {above for i in calling for above in _above(i, parents)}
+    queries = {
+        i
+        for i in asking
+        if not any(
+            (above in asking or spans[above].operation.kind in CALLING)
+            and not _elsewhere(spans[i], spans[above])
+            for above in _above(i, parents)
+        )
+    }
+    return tuple(
+        span._replace(operation=_as(span.operation, "client")) if i in queries else span
+        for i, span in enumerate(spans)
+    )
+
+
+def _above(i: int, parents: Sequence[int | None]) -> Iterator[int]:
+    """Yield what is around a span, the nearest first; of a circle each once."""
+    met = {i}
+    at = parents[i]
+    while at is not None and at not in met:
+        met.add(at)
+        yield at
+        at = parents[at]
+
+
+@lru_cache(maxsize=CACHE)
+def _asks_a_database(what: Operation) -> bool:
+    """Return whether a span that is no call, as it says, tells what it asked of a database."""
+    if what.kind not in {"", "internal"} or what.point is not None:
+        return False
+    said = dict(what.fields)
+    return "db_statement" in said or ("db" in said and not _ASKED.isdisjoint(said))
+
+
+_ASKED: Final = frozenset({"db_operation", "db_summary", "db_table"})
 
 
 def _requests(spans: Sequence[Span], parents: Sequence[int | None]) -> list[int]:
