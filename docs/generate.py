@@ -101,7 +101,7 @@ def kinds() -> list[str]:
     several, by_themselves = tables()
     alike = ", ".join(f"{client} as {other}" for client, other in SAME.items())
     said = f"A number is the status of an answer. Callers of {alike} see the same."
-    return [*_seen(several, by), "", said, "", *_seen(by_themselves, by)]
+    return [*_seen(several, by), "", said, "", *_one_by_one(by_themselves, by)]
 
 
 def _seen(
@@ -114,6 +114,18 @@ def _seen(
         lines.append(f"| `{kind}` | {' | '.join(_code(cell) if cell else '' for cell in cells)} |")
     tests = ({proved_by[client, kind] for kind in seen} for client, seen in clients.items())
     return [*lines, f"| proved by | {' | '.join(_code(', '.join(sorted(e))) for e in tests)} |"]
+
+
+def _one_by_one(
+    clients: Mapping[str, Mapping[str, str]], proved_by: Mapping[tuple[str, str], str]
+) -> list[str]:
+    """Show clients that have few kinds in common, each in a row of its own."""
+    lines = ["| client | what it sees of each kind | proved by |", "|---|---|---|"]
+    for client, seen in clients.items():
+        kinds = (f"`{kind}`: {_code(cell.rpartition('.')[2])}" for kind, cell in seen.items())
+        tests = sorted({proved_by[client, kind] for kind in seen})
+        lines.append(f"| {client} | {', '.join(kinds)} | {_code(', '.join(tests))} |")
+    return lines
 
 
 def grammar() -> list[str]:
