@@ -247,7 +247,7 @@ class Config(BaseSettings):
     )
     log_format: Annotated[LogFormat, BeforeValidator(_lower)] = Field(
         "text",
-        description="Lines of the log: `text` for people, `json` for programs (docs/logs.md).",
+        description="Lines of the log: `text` for people, `json` for programs (docs/metrics.md).",
     )
     log_level: Annotated[LogLevel, BeforeValidator(_lower)] = Field(
         "info", description="From where on is logged: `debug`, `info`, `warning` or `error`."
