@@ -610,7 +610,7 @@ def _fault(item: Any) -> str:
 
 
 def table() -> str:
-    """Write all options as a Markdown table, which docs/configuration.md holds."""
+    """Write all options as a Markdown table, which docs/reference has."""
     lines = ["| option | variable | default | range | meaning |", "|---|---|---|---|---|"]
     for name, field in Config.model_fields.items():
         file = "<br>`…_FILE`" if is_secret(name) else ""
