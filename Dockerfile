@@ -4,7 +4,7 @@
 ARG PYTHON=python:3.13-slim
 ARG RUST=rust:1.83-slim
 
-# The decoder in Rust (docs/howto/native.md): one library for every Python from 3.11 on.
+# The decoder in Rust (docs/capacity.md): one library for every Python from 3.11 on.
 FROM ${RUST} AS native
 WORKDIR /src
 COPY lineage/native .

@@ -1,9 +1,9 @@
-"""Writes the pages of the reference from the code: the command line and the HTTP API.
+"""Writes the pages of the reference from the code: commands, HTTP API, options, metrics, errors.
 
 Of other pages it writes what stands between two marks (:data:`SECTIONS`). And it copies
 ``kinds.json`` to where other languages have it.
 
-python docs/generate.py            writes docs/reference/cli.md and api.md, and the sections
+python docs/generate.py            writes docs/reference, and the sections
 python docs/generate.py --check    exit code 1 when they are not what the code says
 """
 
@@ -23,7 +23,9 @@ from typer.models import ArgumentInfo, ParameterInfo
 from ldfi.cli.commands import COMMANDS
 from ldfi.cli.help import readable
 from ldfi.cli.local_time import with_utc
+from ldfi.experiments.api import metrics, problems
 from ldfi.experiments.api.app import create_app
+from ldfi.experiments.cluster import config
 from ldfi.experiments.cluster.service import Service
 from ldfi.experiments.cluster.tokens import Tokens
 from ldfi.experiments.domain.gates.guards import CONTROL_GROUP, GUARDS
@@ -51,6 +53,8 @@ METHODS = ("get", "post", "put", "patch", "delete")
 def pages() -> dict[Path, str]:
     """Every generated page, and every page of which a section is."""
     made = {"cli.md": command_line(), "api.md": api(), "formats.md": formats()}
+    made |= {"configuration.md": options(), "metrics.md": measured()}
+    made["problems.md"] = problems.page().splitlines()
     whole = {HERE / name: "\n".join([MADE, "", *lines, ""]) for name, lines in made.items()}
     whole |= {DOCS / name: _with_sections(name, each) for name, each in SECTIONS.items()}
     return whole | dict.fromkeys(COPIES, KINDS.read_text(encoding="utf-8"))
@@ -256,13 +260,35 @@ def _default(told: ParameterInfo, default: Any) -> str:
     return ", else ".join(filter(None, [_code(told.envvar) if told.envvar else "", shown]))
 
 
+def options() -> list[str]:
+    """Write down every option of the service."""
+    return [
+        "# Options of the service",
+        "",
+        "How they are set, and limits besides: [configuration.md](../configuration.md).",
+        "",
+        config.table(),
+    ]
+
+
+def measured() -> list[str]:
+    """Write down every metric of the service."""
+    return [
+        "# Metrics of the service",
+        "",
+        "What to know before they are summed, and alerts: [metrics.md](../metrics.md).",
+        "",
+        metrics.table(),
+    ]
+
+
 def api() -> list[str]:
     """Write down every operation and every document of the API."""
     lines = [
         "# HTTP API",
         "",
         "All of `GET /api/v1/openapi.json`, the document from which clients can be generated.",
-        "Errors are `problem+json` ([problems.md](../problems.md)). Every operation but the health",
+        "Errors are `problem+json` ([problems.md](problems.md)). Every operation but the health",
         "checks wants a bearer token with the role that it names. Times are Unix seconds.",
         "",
         "What is read can be posted: a campaign, an experiment, a maintenance window, a token or a",
@@ -346,7 +372,7 @@ FORMATS = (
         "`ldfi certificate verify`, `python -m ldfi.checker`",
         "[here](../certificates.md)",
     ),
-    ("errors", "`ldfi`", "clients", "[here](../problems.md)"),
+    ("errors", "`ldfi`", "clients", "[here](problems.md)"),
 )
 
 

@@ -30,7 +30,7 @@ METRICS: Final = (
     *worker_measured.IN_WORKER,
     *record_measured.IN_DATABASE,
 )
-"""All there are, in the order of docs/metrics.md. A process that does not ingest lacks those."""
+"""All there are, in the order of docs/reference. A process that does not ingest lacks those."""
 
 router = APIRouter(tags=["about"], route_class=GuardedRoute)
 
@@ -58,7 +58,7 @@ async def scrape(
 
 
 def table() -> str:
-    """Write all metrics as a Markdown table, which docs/metrics.md holds."""
+    """Write all metrics as a Markdown table, which docs/reference has."""
     lines = ["| metric | type | labels | meaning |", "|---|---|---|---|"]
     for metric in METRICS:
         labels = ", ".join(f"`{label}`" for label in metric.labels)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -342,7 +341,7 @@ _HEADERS = {
 
 
 def page() -> str:
-    """Write ``docs/problems.md`` from the table above (``make docs`` runs this module)."""
+    """Write ``docs/reference/problems.md`` from the table above (``docs/generate.py`` does)."""
     rows = [
         f'| <a id="{name}"></a>`{name}` | {kind.status} | {kind.meaning} |'
         for name, kind in KINDS.items()
@@ -365,12 +364,7 @@ fetch it. Names do not change; `detail` is for people and may. `invalid` may car
 of `at` (where) and `what` (why not). Failures of the service itself carry an `incident`, under
 which its log has the details. Statuses that have no name here have the type `about:blank`.
 
-This page is generated: `python -m ldfi.experiments.api.problems > docs/problems.md`.
-
 | name | status | meaning |
 |---|---|---|
 {rows}
 """
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

@@ -247,7 +247,7 @@ class Config(BaseSettings):
     )
     log_format: Annotated[LogFormat, BeforeValidator(_lower)] = Field(
         "text",
-        description="Lines of the log: `text` for people, `json` for programs (docs/logs.md).",
+        description="Lines of the log: `text` for people, `json` for programs (docs/metrics.md).",
     )
     log_level: Annotated[LogLevel, BeforeValidator(_lower)] = Field(
         "info", description="From where on is logged: `debug`, `info`, `warning` or `error`."
@@ -610,7 +610,7 @@ def _fault(item: Any) -> str:
 
 
 def table() -> str:
-    """Write all options as a Markdown table, which docs/configuration.md holds."""
+    """Write all options as a Markdown table, which docs/reference has."""
     lines = ["| option | variable | default | range | meaning |", "|---|---|---|---|---|"]
     for name, field in Config.model_fields.items():
         file = "<br>`…_FILE`" if is_secret(name) else ""

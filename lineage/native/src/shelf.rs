@@ -73,7 +73,7 @@ struct Room {
 const NONE: usize = usize::MAX;
 
 /// Nanoseconds by which two times of one clock may differ as they are written down
-/// (`ldfi.lineage.waiting`).
+/// (`ldfi.lineage.message_waits`).
 const TICK: u64 = 1_000_000;
 
 impl<M: Meaning + Clone> Default for Shelf<M> {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -30,7 +29,6 @@ from ldfi.experiments.telemetry.instruments import Metric
 from tests.experiments.members import until
 from tests.kit.service import GIVEN, bearer, client_of, service
 
-DOCS = Path(__file__).parents[3] / "docs"
 ALL = tuple(metric for metric in metrics.METRICS if metric not in IN_WORKER)
 
 
@@ -62,10 +60,6 @@ def value(families: dict[str, Family], name: str, **labels: str) -> float:
     ]
     assert len(found) == 1, (name, labels, found)
     return found[0]
-
-
-def test_the_documentation_is_in_step() -> None:
-    assert metrics.table() in (DOCS / "metrics.md").read_text(encoding="utf-8")
 
 
 def test_what_is_served_is_what_is_documented(client: httpx.Client) -> None:

@@ -22,8 +22,6 @@ from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import AuditRow
 from tests.kit.service import application, client_of, problem
 
-DOCS = Path(__file__).parents[3] / "docs"
-
 
 class Document(BaseModel):
     model_config = ConfigDict(extra="forbid")
@@ -190,7 +188,3 @@ def test_every_problem_that_the_code_raises_is_in_the_table() -> None:
 
     assert len(raised) > 10
     assert raised <= {(kind.status, name) for name, kind in KINDS.items()}
-
-
-def test_the_documentation_is_in_step() -> None:
-    assert (DOCS / "problems.md").read_text(encoding="utf-8") == problems.page()
