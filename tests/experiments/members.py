@@ -46,19 +46,14 @@ class Member:
         return self.folder / f"{self.role}-{self.port}.log"
 
     def start(self) -> None:
-        options = {
-            "LDFI_TOKENS": ",".join(f"{role}:{token}" for role, token in GIVEN.items()),
-            "LDFI_MEMBER_KEY": "the same in all of them",
-            "LDFI_LEASE": "3",
-            "LDFI_PORT": f"{self.port}",
-            "LDFI_GRPC_PORT": "off",
-            ATTACHED: "1",
-            **self.options,
-        }
+        tokens = ",".join(f"{role}:{token}" for role, token in GIVEN.items())
+        options = {"LDFI_TOKENS": tokens, "LDFI_MEMBER_KEY": "the same in all of them"}
+        options |= {"LDFI_LEASE": "3", "LDFI_PORT": f"{self.port}", "LDFI_GRPC_PORT": "off"}
+        command = [sys.executable, "-m", "ldfi.cli", "serve", "--role", self.role]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "ldfi.cli", "serve", "--role", self.role],
-                env={**os.environ, **options},
+                command,
+                env={**os.environ, **options, ATTACHED: "1", **self.options},
                 cwd=self.folder,
                 stdin=subprocess.PIPE,
                 stdout=log,

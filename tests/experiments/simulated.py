@@ -103,16 +103,9 @@ class Application:
 
 def a_class(traffic: Traffic, name: str = "GET /") -> KnownClass:
     """A class whose requests all do the same."""
-    return KnownClass(
-        request_class=LearnedClass(BOOT, "root", name),
-        traffic=traffic,
-        version=1,
-        consistency=1.0,
-        hit_rate=1.0,
-        sample=100,
-        first_seen=0.0,
-        last_seen=0.0,
-    )
+    figures: dict[str, Any] = {"version": 1, "consistency": 1.0, "hit_rate": 1.0, "sample": 100}
+    learned = LearnedClass(BOOT, "root", name)
+    return KnownClass(learned, traffic, **figures, first_seen=0.0, last_seen=0.0)
 
 
 def a_campaign(settings: Settings, *classes: str) -> Campaign:

@@ -31,13 +31,8 @@ from ldfi.testing.live_service import served
 from tests.fit.edges import wsgi_served
 
 KINDS = [
-    "error",
-    "delay",
-    "refused",
-    "reset",
-    "timeout",
-    "status",
-    *("empty", "truncated", "corrupt", "slow"),
+    *("error", "delay", "refused", "reset", "timeout", "status", "empty", "truncated", "corrupt"),
+    "slow",
 ]
 SPANS = InMemorySpanExporter()
 

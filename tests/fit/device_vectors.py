@@ -82,32 +82,11 @@ def _of_headers() -> Iterator[tuple[str, list[tuple[str, str]]]]:
 _COOKIES: Final = (
     *("session=s1", "session=s1; a=b", "a=b; session=s1", "a=b;session=s1;", "Session=s1"),
     *("session=one; session=two", "session=; session=two", "session; session=two", "session"),
-    *(
-        'session="quoted"',
-        'session="',
-        'session=""',
-        'session="half',
-        'session="a;b"',
-        "session= s1 ",
-    ),
-    *("session=a=b==", "session=%41%20b", "session=d\xe9j\xc3\xa0", "session=a,b", "xsession=s1"),
-    *(
-        f"session={LONG}",
-        f"session={LONG}w",
-        f'session="{LONG}"',
-        " session =s1",
-        "\tsession\t=\ts1",
-    ),
-    *(
-        "session=\xa0",
-        "session=\x0b",
-        "session='s1'",
-        ";;session=s1",
-        "=s1",
-        "",
-        ";",
-        "session=s;1",
-    ),
+    *('session="quoted"', 'session="', 'session=""', 'session="half', 'session="a;b"'),
+    *("session= s1 ", "session=a=b==", "session=%41%20b", "session=d\xe9j\xc3\xa0", "session=a,b"),
+    *("xsession=s1", f"session={LONG}", f"session={LONG}w", f'session="{LONG}"', " session =s1"),
+    *("\tsession\t=\ts1", "session=\xa0", "session=\x0b", "session='s1'", ";;session=s1", "=s1"),
+    *("", ";", "session=s;1"),
 )
 _BAGGAGES: Final = (
     *("user.id=u1", "a=b,user.id=u1;p=q", " user.id = u1 ", "user.id=u1,user.id=u2", "User.Id=u1"),
@@ -118,114 +97,41 @@ _BAGGAGES: Final = (
     *("user.id=%20", "user.id=%00", "user.id=a;b=c,d", "user.id=%F0%9F%93%B1", "user.id=\xf0\x9f"),
 )
 _SETTINGS: Final = (
-    *(
-        "",
-        " ",
-        ",",
-        "address",
-        "nonsense",
-        "header:",
-        "header",
-        "cookie:",
-        "cookie:a b",
-        "HEADER:x",
-    ),
-    *("baggage:user.id", "baggage:User.id", "address:x", "Address", "header:x-device-id,nonsense"),
-    *(
-        " cookie:session , address ",
-        "cookie:nobody,baggage:user.id",
-        "header:x:y",
-        "cookie:se;ssion",
-    ),
-    *(
-        "nonsense,cookie:session",
-        "header:h\xe9",
-        f"header:{'x' * 64}",
-        f"header:{'x' * 65},address",
-    ),
-    *("header:x-device-id\n", "cookie:Session,cookie:session", "header:cookie", "header:baggage"),
+    *("", " ", ",", "address", "nonsense", "header:", "header", "cookie:", "cookie:a b"),
+    *("HEADER:x", "baggage:user.id", "baggage:User.id", "address:x", "Address"),
+    *("header:x-device-id,nonsense", " cookie:session , address ", "cookie:nobody,baggage:user.id"),
+    *("header:x:y", "cookie:se;ssion", "nonsense,cookie:session", "header:h\xe9"),
+    *(f"header:{'x' * 64}", f"header:{'x' * 65},address", "header:x-device-id\n"),
+    *("cookie:Session,cookie:session", "header:cookie", "header:baggage"),
 )
 _ADDRESSES: Final = (
-    *(
-        "192.0.2.7",
-        "192.0.2.7:4242",
-        "",
-        "localhost",
-        "unix:",
-        "@",
-        "192.0.2.07",
-        "192.0.2",
-        "256.1.1.1",
-    ),
-    *(
-        "2001:db8::1",
-        "[2001:db8::1]",
-        "[2001:db8::1]:4242",
-        "2001:DB8:0:0:8:800:200C:417A",
-        "::1",
-        "::",
-    ),
-    *("2001:db8:1:2:3:4:5:6", "2001:db8:1:2:ffff:4:5:6", "fe80::1%eth0", "[fe80::1%25eth0]:80"),
-    *(
-        "::ffff:192.0.2.7",
-        "::ffff:c000:207",
-        "[::ffff:192.0.2.7]:1",
-        "0:0:0:1::",
-        "1.2.3.4.",
-        "1.2.3.4:",
-    ),
-    *(
-        "2001:db8::1:4242:x",
-        "[2001:db8::1",
-        "2001:db8::1]",
-        "1.2.3.4:999999",
-        "0x7f.1",
-        "127.1",
-        "a.b.c",
-    ),
-    *(
-        "ff:1:2:3:4:5:6:7:8",
-        ":::",
-        "2001:db8::g",
-        "64:ff9b::192.0.2.7",
-        "\xe9",
-        "1.2.3.4 ",
-        " 1.2.3.4",
-    ),
+    *("192.0.2.7", "192.0.2.7:4242", "", "localhost", "unix:", "@", "192.0.2.07", "192.0.2"),
+    *("256.1.1.1", "2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:4242"),
+    *("2001:DB8:0:0:8:800:200C:417A", "::1", "::", "2001:db8:1:2:3:4:5:6"),
+    *("2001:db8:1:2:ffff:4:5:6", "fe80::1%eth0", "[fe80::1%25eth0]:80", "::ffff:192.0.2.7"),
+    *("::ffff:c000:207", "[::ffff:192.0.2.7]:1", "0:0:0:1::", "1.2.3.4.", "1.2.3.4:"),
+    *("2001:db8::1:4242:x", "[2001:db8::1", "2001:db8::1]", "1.2.3.4:999999", "0x7f.1", "127.1"),
+    *("a.b.c", "ff:1:2:3:4:5:6:7:8", ":::", "2001:db8::g", "64:ff9b::192.0.2.7", "\xe9"),
+    *("1.2.3.4 ", " 1.2.3.4"),
 )
 
 
 def _forwarded() -> Iterator[tuple[str, list[str], str]]:
     hops: tuple[list[str], ...] = (
         *([], [""], ["198.51.100.1"], ["198.51.100.1:80"], ["[2001:db8:5:6::1]:80"]),
-        *(
-            ["203.0.113.9, 198.51.100.1"],
-            ["203.0.113.9", "198.51.100.1"],
-            ["198.51.100.1, 10.1.1.1"],
-        ),
-        *(["203.0.113.9,198.51.100.1,10.1.1.1", "10.2.2.2"], ["10.3.3.3, 10.1.1.1"], ["unknown"]),
-        *(
-            ["198.51.100.1, unknown"],
-            ["unknown, 198.51.100.1"],
-            ["198.51.100.1,"],
-            ["_hidden, 10.1.1.1"],
-        ),
+        *(["203.0.113.9, 198.51.100.1"], ["203.0.113.9", "198.51.100.1"]),
+        *(["198.51.100.1, 10.1.1.1"], ["203.0.113.9,198.51.100.1,10.1.1.1", "10.2.2.2"]),
+        *(["10.3.3.3, 10.1.1.1"], ["unknown"], ["198.51.100.1, unknown"]),
+        *(["unknown, 198.51.100.1"], ["198.51.100.1,"], ["_hidden, 10.1.1.1"]),
         *(["fd00::1, 10.1.1.1"], ["::ffff:198.51.100.1"], ["198.51.100.1 , ::ffff:10.1.1.1"]),
-        (["198.51.100.1," + ",".join(["10.0.0.1"] * 30)]),
-        (["198.51.100.1," + ",".join(["10.0.0.1"] * 19)]),
-        (['"198.51.100.1"']),
+        ["198.51.100.1," + ",".join(["10.0.0.1"] * 30)],
+        *(["198.51.100.1," + ",".join(["10.0.0.1"] * 19)], ['"198.51.100.1"']),
     )
     for peer in ("127.0.0.1", "10.9.9.9:1", "192.0.2.7", "::ffff:127.0.0.1", "fd00::9", ""):
         for each in hops:
             yield PROXIES, each, peer
     for trusted in (
-        "*",
-        "",
-        "127.0.0.1",
-        "192.0.2.0/24",
-        "!10.0.0.0/8,*",
-        "nonsense,192.0.2.7",
-        "::/0",
+        *("*", "", "127.0.0.1", "192.0.2.0/24", "!10.0.0.0/8,*", "nonsense,192.0.2.7", "::/0"),
     ):
         for peer in ("192.0.2.7", "127.0.0.1", "2001:db8::7", "unix:", ""):
             yield trusted, [], peer

@@ -37,12 +37,8 @@ ABOUT: Final = (
 )
 POINTS: Final = (
     *("api>http:GET:ratings/titles/*", "api>http:POST:ratings/titles/*", "api>db:SELECT:shop/m"),
-    *(
-        "api>rpc:Get:prices/shop.Prices",
-        "\u5e93\u5b58>http:GET:s/",
-        "\U0001f600>db:GET:s",
-        "a\uff5e>db:GET:s",
-    ),
+    *("api>rpc:Get:prices/shop.Prices", "\u5e93\u5b58>http:GET:s/", "\U0001f600>db:GET:s"),
+    "a\uff5e>db:GET:s",
 )
 KINDS: Final = (
     *("error", "delay", "refused", "reset", "timeout", "empty", "status:503", "grpc:UNAVAILABLE"),
@@ -209,14 +205,8 @@ NAMES: Final = (
 )
 VALUES: Final = (
     *("1", "", "new", "a%20b", "a+b", "%", "%zz", "%C3%28", "%EF%BB%BFx", "%F0%9F%98%80", "x/y"),
-    *("\xe9%C3%A9", "%f0%9f%98%80" * 13, "%f0%9f%98%80" * 24, "a" * 25, "b" * 24),
-    *(
-        "deadbeef01",
-        "kim@example.org",
-        "%ef%bd%9e",
-        "%5b%22videos%22%2C1%5D",
-        '["a.b",["c",7,"d"]]',
-    ),
+    *("\xe9%C3%A9", "%f0%9f%98%80" * 13, "%f0%9f%98%80" * 24, "a" * 25, "b" * 24, "deadbeef01"),
+    *("kim@example.org", "%ef%bd%9e", "%5b%22videos%22%2C1%5D", '["a.b",["c",7,"d"]]'),
     '[["videos",[1,2],["title","rating"]],["lolomo",{"from":0,"to":9},0,"name"]]',
     *('["videos",12', "[]", "[[]]", "[{}]", "null", "{ me { name } }", "query Home { me { id } }"),
     '{ a: films(first: 3, after: "x{") { id } ...F @skip(if: true) genres { id } }',
@@ -232,27 +222,15 @@ AGENTS: Final = (
     "Mozilla/5.0 (Linux; Android 14; Pixel 8) Mobile Safari/537.36",
     *("Mozilla/5.0 (Linux; Android 14; SM-X910) Safari/537.36", "curl/8.5", "Googlebot/2.1"),
     *("Mozilla/5.0 (SMART-TV; Tizen 6.0)", "Tizen Mobile", "Mozilla/5.0 (X11; CrOS x86_64)"),
-    *(
-        "myapp/1.0",
-        "AFTMM Build",
-        "PlayStation 5",
-        "\xe9tv",
-        "tv\xe9",
-        "my tv",
-        "robots",
-        "",
-        "a" * 600 + "bot",
-    ),
+    *("myapp/1.0", "AFTMM Build", "PlayStation 5", "\xe9tv", "tv\xe9", "my tv", "robots", ""),
+    "a" * 600 + "bot",
 )
 TOLD: Final = (
     *(("x-plan", "gold"), ("x-plan", "g" * 30), ("cookie", "ab=new; session=s3cr3t; ab")),
     *(("cookie", "toString=1;ab=%C3%A9"), ("baggage", "tenant=a%20b;p=1,user=kim, tenant = z ")),
     *(("content-type", "application/json; charset=utf-8"), ("content-type", "text/plain")),
-    *(
-        ("x-apollo-operation-name", "Home"),
-        ("x-apollo-operation-name", "user-12345"),
-        ("host", "x"),
-    ),
+    *(("x-apollo-operation-name", "Home"), ("x-apollo-operation-name", "user-12345")),
+    ("host", "x"),
 )
 
 

@@ -120,9 +120,7 @@ def devices(rule: Rule, arm: Arm | None, count: int) -> list[str]:
 
 
 @pytest.mark.usefixtures("patient")
-def test_a_device_of_either_arm_is_asked_for_once_and_is_enrolled_when_granted(
-    plane: Plane,
-) -> None:
+def test_a_device_of_either_arm_is_asked_for_once_and_enrolled_if_granted(plane: Plane) -> None:
     rule = a_rule("e1", 0.3, 0.3, members=0)
     poll = Offered(plane.url, rule)
     treated, control = devices(rule, "treatment", 1)[0], devices(rule, "control", 1)[0]
@@ -173,9 +171,7 @@ def test_without_a_good_answer_a_device_is_in_neither_arm(plane: Plane, told: st
 
 
 @pytest.mark.usefixtures("patient")
-def test_after_a_refusal_nobody_asks_for_that_experiment_for_a_moment(
-    plane: Plane, now: list[float]
-) -> None:
+def test_after_a_refusal_nobody_asks_for_it_for_a_moment(plane: Plane, now: list[float]) -> None:
     plane.granted = False
     rules = [a_rule("e1", 0.3, 0.3, members=0)]
     poll = Offered(plane.url, *rules)

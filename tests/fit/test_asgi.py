@@ -76,18 +76,14 @@ class TestEdge:
         assert context.expires <= time.time() + 11
 
     @pytest.mark.parametrize(("seconds", "holds"), [(5.0, 40.0), (50.0, 50.0)])
-    def test_a_context_holds_for_as_long_as_the_rule_asks(
-        self, seconds: float, holds: float
-    ) -> None:
+    def test_a_context_holds_for_as_long_as_asked(self, seconds: float, holds: float) -> None:
         rule = replace(a_rule(), patience=40.0)
         value = baggage.find(asked(Held(rule, seconds=seconds)))
         assert value is not None
         left = decode(KEYS, value, time.time()).expires - time.time()
         assert holds - 1 < left <= holds + 1
 
-    def test_a_jump_of_the_wall_clock_prolongs_no_lease(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_jump_of_the_clock_prolongs_no_lease(self, monkeypatch: pytest.MonkeyPatch) -> None:
         # Given a lease, and a wall clock that is then set back by an hour
         poll = Held(a_rule(), seconds=5.0)
         true_time = time.time
@@ -104,16 +100,8 @@ class TestEdge:
     @pytest.mark.parametrize(
         "foreign",
         [
-            "fit=1.k.e.t.1.e.x",
-            "fit=x,fit=y",
-            "a=b, fit = 1.2;p=q",
-            "%66it=x",
-            "%66%69%74=x",
-            "+fit=x",
-            "fit%20=x",
-            "FIT=x",
-            "\tfit\t=x",
-            "fit",
+            *("fit=1.k.e.t.1.e.x", "fit=x,fit=y", "a=b, fit = 1.2;p=q", "%66it=x", "%66%69%74=x"),
+            *("+fit=x", "fit%20=x", "FIT=x", "\tfit\t=x", "fit"),
         ],
     )
     def test_a_foreign_context_is_stripped_and_nothing_else(self, foreign: str) -> None:
@@ -218,9 +206,7 @@ class TestEdge:
 
         assert asyncio.run(exchange()) == [b"cba\x00\x00", b"\xfe\xff"]
 
-    def test_the_stamped_request_is_sampled_and_says_what_it_is_in(
-        self, recorded: Recorded
-    ) -> None:
+    def test_a_stamped_request_is_sampled_and_says_what_it_is_in(self, recorded: Recorded) -> None:
         app = fit.EdgeMiddleware(traced(echo_app(), recorded), Held(a_rule()))
         with served(app) as url:
             httpx.get(f"{url}/boot", headers={"x-device-id": "d1"}, trust_env=False)
@@ -282,9 +268,7 @@ def posted(poll: Held, body: dict[str, str] | str, content_type: str = "applicat
 
 @pytest.mark.usefixtures("installed")
 class TestBodies:
-    def test_a_request_is_stamped_by_what_its_body_asks_for(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_request_is_stamped_by_what_it_asks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("FIT_READ_BODY", "1")
         stamped, body = posted(Held(a_rule(predicate=HOME)), ASKED)
         assert stamped
@@ -296,9 +280,7 @@ class TestBodies:
     @pytest.mark.parametrize(
         "body", ["{", "", "[1]", "x" * 70_000, json.dumps({"a": "b" * 60_000})]
     )
-    def test_every_body_passes_as_it_was_sent(
-        self, body: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_every_body_passes_as_sent(self, body: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("FIT_READ_BODY", "1")
         stamped, seen = posted(Held(a_rule(predicate=HOME)), body)
         assert not stamped

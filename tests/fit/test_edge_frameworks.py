@@ -217,9 +217,7 @@ def test_a_halted_edge_stamps_nothing_and_strips_as_ever(edge: Edge) -> None:
 
 
 @pytest.mark.parametrize("how", ["auto", "hand"])
-def test_a_service_in_aiohttp_behind_an_edge_obeys_its_own_requests_context(
-    how: str, tmp_path: Path
-) -> None:
+def test_aiohttp_behind_an_edge_obeys_its_own_requests_context(how: str, tmp_path: Path) -> None:
     with running("aiohttp_inside", how, tmp_path / "halt") as inside:
         elsewhere = signed(inside, "d1")
         onward = inside.ask("/onward", "d1", f"a=b,{elsewhere}")

@@ -90,9 +90,7 @@ def test_a_generator_is_sent_thrown_and_closed_as_before(recorded_by: Requests) 
     assert recorded_by.lineage().support == {POINT}
 
 
-def test_an_asynchronous_generator_is_sent_thrown_and_closed_as_before(
-    recorded_by: Requests,
-) -> None:
+def test_an_async_generator_is_sent_thrown_and_closed_as_before(recorded_by: Requests) -> None:
     async def use() -> None:
         generator = echo_async("a")
         assert await anext(generator) == "a"
@@ -132,9 +130,7 @@ def test_an_error_is_raised_and_the_lineage_knows(recorded_by: Requests, kind: s
 
 
 @pytest.mark.parametrize("kind", CALLS)
-def test_it_is_called_as_ever_without_a_context_and_after_a_delay(
-    recorded_by: Requests, kind: str
-) -> None:
+def test_it_is_called_without_a_context_and_after_a_delay(recorded_by: Requests, kind: str) -> None:
     usual = ["a"] if "generator" in kind else "a"
     assert CALLS[kind]() == usual
     with recorded_by.request(f"delay@{POINT}", delay_ms=20):
@@ -154,9 +150,7 @@ def test_a_delay_ends_with_its_task(recorded_by: Requests) -> None:
     assert recorded_by.lineage().failed == {POINT}
 
 
-def test_a_generators_span_is_nobodys_parent_while_it_is_suspended(
-    recorded_by: Requests,
-) -> None:
+def test_a_generators_span_is_nobodys_parent_while_it_is_suspended(recorded_by: Requests) -> None:
     with recorded_by.request():
         before = trace.get_current_span()
         generator = echo("a")

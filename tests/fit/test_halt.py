@@ -35,9 +35,7 @@ def test_the_variable_halts_for_good(given: dict[str, str], halted: bool) -> Non
     assert LocalHalt(given).holds() is halted
 
 
-def test_a_halted_edge_stamps_nothing_and_passes_everything_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_halted_edge_only_passes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FIT_HALT_FILE", str(tmp_path / "halt"))
     activate(Runtime("api", KEYS))
     try:

@@ -130,9 +130,7 @@ def test_only_our_entry_is_taken_out(
 
 
 @pytest.mark.parametrize("nothing", [None, (), {}.items()])
-def test_where_there_are_no_headers_there_is_nothing_to_do(
-    internal_only: None, nothing: Any
-) -> None:
+def test_where_there_are_no_headers_nothing_is_done(internal_only: None, nothing: Any) -> None:
     assert hosts.addressed(nothing, "elsewhere.example.com") is None
 
 

@@ -117,12 +117,9 @@ def test_an_edge_without_keys_takes_contexts_out_and_no_edge_leaves_them_alone()
 
 
 STATEMENTS = [
-    "insert into marks select 1, n from marks",
-    "update marks set n = 3 where id = 1",
+    *("insert into marks select 1, n from marks", "update marks set n = 3 where id = 1"),
     "/* why */ select * from marks where id = 17",
-    "(select n from marks) union (select id from marks)",
-    "select 1",
-    "{call abs(1)}",
+    *("(select n from marks) union (select id from marks)", "select 1", "{call abs(1)}"),
     "delete from marks",
 ]
 

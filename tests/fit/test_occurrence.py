@@ -45,9 +45,7 @@ def test_threads_of_one_request_share_the_count() -> None:
     assert sum(admitted) == 10
 
 
-def test_a_request_is_hit_so_many_times_and_then_let_through(
-    recorded_by: Requests, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_request_is_hit_so_often(recorded_by: Requests, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         trace, "get_tracer", lambda *_, **__: recorded_by.provider.get_tracer("test")
     )

@@ -38,9 +38,7 @@ def armed(poll: RulesPoll) -> list[str]:
     return [rule.experiment for rule in poll.lease().rules]
 
 
-def test_rules_arrive_and_leave_as_soon_as_they_change(
-    plane: ControlPlane, poll: RulesPoll
-) -> None:
+def test_rules_come_and_leave_as_soon_as_they_change(plane: ControlPlane, poll: RulesPoll) -> None:
     poll.start()
     eventually(lambda: plane.polls)
     plane.put(a_rule("e1"))
@@ -155,9 +153,7 @@ class TestUse:
 
 
 class TestControlPlaneGone:
-    def test_the_lease_runs_out_and_the_rules_come_back(
-        self, plane: ControlPlane, poll: RulesPoll
-    ) -> None:
+    def test_a_lease_ends_and_rules_come_back(self, plane: ControlPlane, poll: RulesPoll) -> None:
         plane.lease = 1.5
         plane.put(a_rule("e1"))
         poll.start()
@@ -189,9 +185,7 @@ class TestControlPlaneGone:
         assert all(len(set(each)) > 40 for each in pauses)
         assert polling._backoff(10**6) <= LONGEST_RETRY_SECONDS
 
-    def test_an_answer_that_comes_at_once_is_not_asked_for_at_once_again(
-        self, plane: ControlPlane, poll: RulesPoll
-    ) -> None:
+    def test_an_early_answer_is_not_asked_again(self, plane: ControlPlane, poll: RulesPoll) -> None:
         plane.answer_with(b'{"version": "1", "lease_seconds": 5, "rules": []}')
         poll.start()
         time.sleep(0.55)
@@ -314,9 +308,7 @@ def test_without_a_url_and_a_token_there_is_no_poll(
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_worker_has_a_name_counts_and_a_thread_of_its_own(
-    plane: ControlPlane, poll: RulesPoll
-) -> None:
+def test_a_forked_worker_has_its_own_name_and_thread(plane: ControlPlane, poll: RulesPoll) -> None:
     # Given an edge that polls, holds a lease and has treated a device; and its lock is held
     plane.put(a_rule("e1", members=1))
     poll.start()

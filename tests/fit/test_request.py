@@ -301,9 +301,7 @@ def test_within_the_request_it_is_as_ever(
     assert b"".join(shop.sent).count(b"fit=") == (arm == "control")
 
 
-def test_who_waits_for_a_call_of_a_treated_request_is_told_as_a_bystander(
-    recorded: Recorded,
-) -> None:
+def test_who_waits_for_a_call_of_a_treated_request_is_a_bystander(recorded: Recorded) -> None:
     """Nobody can tell whose such a call is: it is the treated request's, and goes on in it."""
 
     answers: list[int] = []

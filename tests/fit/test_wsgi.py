@@ -93,9 +93,7 @@ class TestEdge:
         monkeypatch.setattr("ldfi.fit.edge.Edge.baggage_onward", broken)
         assert asked(Held(a_rule()), baggage="user=u1,fit=x") == ""
 
-    def test_the_stamped_request_is_sampled_and_says_what_it_is_in(
-        self, recorded: Recorded
-    ) -> None:
+    def test_a_stamped_request_is_sampled_and_says_what_it_is_in(self, recorded: Recorded) -> None:
         traced = OpenTelemetryMiddleware(echo, tracer_provider=recorded.provider)
         with wsgi_served(fit.WSGIEdgeMiddleware(traced, Held(a_rule()))) as url:
             for path in ("/boot", "/search"):
@@ -111,7 +109,7 @@ def test_without_a_key_the_edge_still_strips() -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_request_is_stamped_by_what_its_body_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_is_stamped_by_what_it_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FIT_READ_BODY", "1")
     called = Predicate.of([Condition("jsonrpc.method", "films.list")])
     poll, seen = Held(a_rule(predicate=called)), list[bytes]()

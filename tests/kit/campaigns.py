@@ -16,6 +16,9 @@ from ldfi.fit.protocol.faults import Fault
 from ldfi.fit.protocol.predicate import Predicate
 from ldfi.testing.world import QUICK, World
 
+SWIFT = Settings(kinds=("error",), min_traffic=50, settle=1.0, follow=0.0, apart=0.0)
+"""Settings of errors, under which nothing is waited for."""
+
 
 def start(world: World, settings: Settings = QUICK, **more: Any) -> Campaign:
     """Begin a campaign; ``more`` is of its definition."""

@@ -60,6 +60,14 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+@pytest.fixture(scope="module")
+def in_memory() -> Iterator[Database]:
+    """One in memory for all tests of a module; whoever needs it empty makes it so."""
+    opened = _open("sqlite://")
+    yield opened
+    opened.close()
+
+
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.servers)])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A database of the test's own, with tables and nothing in them: once on SQLite, once on

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -16,11 +17,11 @@ from ldfi.experiments.api.rate_limit import RateLimiter
 from ldfi.experiments.cluster.service import Service
 from ldfi.experiments.cluster.tokens import ROLES, Tokens
 from ldfi.experiments.domain.campaign.campaign import Definition
-from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.database import Database
 from ldfi.testing.live_service import served
 from ldfi.testing.world import World
+from tests.kit.campaigns import SWIFT
 
 GIVEN = {role: f"{role}-0123456789abcdef" for role in ROLES}
 
@@ -58,15 +59,7 @@ def live_through(url: str) -> None:
     world = World(db, engine=Engine(db, now=time.time()))
     world.now = time.time() - 300
     scheduler = world.engine.scheduler
-    asked = Settings(
-        kinds=("error",),
-        treatment=0.3,
-        control=0.3,
-        min_traffic=50,
-        settle=1.0,
-        follow=0.0,
-        apart=0.0,
-    )
+    asked = replace(SWIFT, treatment=0.3, control=0.3)
     scheduler.commands.start(Definition(asked, name="past"), "kim", world.now)
     world.steps(60)
     scheduler.commands.start(Definition(asked, name="present"), "kim", world.now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -191,7 +192,7 @@ def test_points_that_are_known_by_their_callees_alone_can_be_renamed() -> None:
     assert renamed(learned, {point: "p"}).tree.calls[0].point == "p"
 
 
-QUERY = {"db": "postgresql", "db_statement": "SELECT users"}
+QUERY: dict[str, Any] = {"point": "", "db": "postgresql", "db_statement": "SELECT users"}
 
 
 @pytest.mark.parametrize("kind", ["", "internal"])
@@ -199,19 +200,19 @@ QUERY = {"db": "postgresql", "db_statement": "SELECT users"}
     "said",
     [
         QUERY,
-        {"db_statement": "SELECT users"},
-        {"db": "redis", "db_operation": "GET"},
-        {"db": "mongodb", "db_table": "users"},
-        {"db": "mysql", "db_summary": "SELECT users"},
+        {"point": "", "db_statement": "SELECT users"},
+        {"point": "", "db": "redis", "db_operation": "GET"},
+        {"point": "", "db": "mongodb", "db_table": "users"},
+        {"point": "", "db": "mysql", "db_summary": "SELECT users"},
     ],
     ids=" ".join,
 )
 def test_what_asks_a_database_is_a_call_whatever_kind_it_says(
-    kind: str, said: dict[str, str]
+    kind: str, said: dict[str, Any]
 ) -> None:
     def points(kind: str) -> list[str]:
         root, engine = span("root", None, "server"), span("engine", "root", "internal")
-        query = span("query", "engine", kind, failed=True, **({"point": ""} | said))
+        query = span("query", "engine", kind, failed=True, **said)
         return [f"{call.failure}@{call.point}" for call in tree(root, engine, query).calls]
 
     assert points(kind) == points("client") != []
@@ -224,13 +225,16 @@ def test_what_asks_a_database_is_a_call_whatever_kind_it_says(
         ([("orm", "root", "internal", QUERY), ("engine", "orm", "internal", QUERY)], 1),
         ([("orm", "root", "client", QUERY), ("rows", "orm", "internal", QUERY)], 1),
         ([("a", "root", "internal", QUERY), ("b", "root", "", QUERY)], 2),
-        ([("orm", "root", "internal", {"db": "mysql"})], 0),  # a connection from the pool
+        (
+            [("orm", "root", "internal", {"point": "", "db": "mysql"})],
+            0,
+        ),  # a connection from the pool
         ([("orm", "root", "internal", QUERY), ("x", "y", "", QUERY), ("y", "x", "", QUERY)], 1),
     ],
     ids=["over a driver", "two layers", "below a call", "beside", "asks nothing", "in a circle"],
 )
 def test_of_the_layers_of_a_query_one_is_the_call(
-    spans: list[tuple[str, str, str, dict[str, str]]], calls: int
+    spans: list[tuple[str, str, str, dict[str, Any]]], calls: int
 ) -> None:
-    below = [span(name, above, kind, **({"point": ""} | said)) for name, above, kind, said in spans]
+    below = [span(name, above, kind, **said) for name, above, kind, said in spans]
     assert len(tree(span("root", None, "server"), *below).calls) == calls

@@ -23,10 +23,13 @@ from ldfi.experiments.scheduler.engine import Engine
 from ldfi.lineage.readers.compressed import zstd
 from tests.experiments.members import until
 from tests.kit.service import GIVEN, bearer, client_of, problem, service
+from tests.kit.spans import document
 
 INGEST, DEVICES, VIEWER = (bearer(GIVEN[role]) for role in ("ingest", "devices", "viewer"))
-PROTOBUF = {"content-type": "application/x-protobuf"}
+PROTOBUF, JSON = ({"content-type": f"application/{each}"} for each in ("x-protobuf", "json"))
+GZIP, ZSTD, BROTLI = ({**PROTOBUF, "content-encoding": each} for each in ("gzip", "zstd", "br"))
 TRACE = "ab" * 16
+Log = pytest.LogCaptureFixture
 
 
 @pytest.fixture
@@ -70,22 +73,12 @@ def dropped(client: httpx.Client, reason: str, count: int) -> None:
 
 def test_spans_are_taken_as_protobuf_and_json_plain_and_compressed(client: httpx.Client) -> None:
     plain = spans()
-    assert client.post("/v1/traces", content=plain, headers=PROTOBUF).is_success
-    zipped = {**PROTOBUF, "content-encoding": "gzip"}
-    assert client.post("/v1/traces", content=gzip.compress(plain), headers=zipped).is_success
-    packed = zstd().compress(plain)
-    zipped = {**PROTOBUF, "content-encoding": "zstd"}
-    assert client.post("/v1/traces", content=packed, headers=zipped).is_success
-    span = {
-        "traceId": "01" * 16,
-        "spanId": "03" * 8,
-        "name": "n",
-        "startTimeUnixNano": "1",
-        "endTimeUnixNano": "2",
-    }
-    document = {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
-    assert client.post("/v1/traces", json=document).json() == {}
-
+    packed = ((plain, PROTOBUF), (gzip.compress(plain), GZIP), (zstd().compress(plain), ZSTD))
+    for content, headers in packed:
+        assert client.post("/v1/traces", content=content, headers=headers).is_success
+    span = {"traceId": "01" * 16, "spanId": "03" * 8, "name": "n"}
+    times = {"startTimeUnixNano": "1", "endTimeUnixNano": "2"}
+    assert client.post("/v1/traces", json=document({**span, **times})).json() == {}
     assert status(client)["spans"] == 4
 
 
@@ -100,32 +93,16 @@ def test_unusable_spans_are_answered_with_partial_success(client: httpx.Client) 
     ("content", "headers", "kind"),
     [
         (b"\xff\xff\xff", PROTOBUF, "unreadable-traces"),
-        (b"{", {"content-type": "application/json"}, "unreadable-traces"),
-        (b"[]", {"content-type": "application/json"}, "unreadable-traces"),
+        (b"{", JSON, "unreadable-traces"),
+        (b"[]", JSON, "unreadable-traces"),
         (b"x", {"content-type": "text/plain"}, "unsupported-media-type"),
-        (b"x", {**PROTOBUF, "content-encoding": "gzip"}, "unreadable-gzip"),
-        (b"x", {**PROTOBUF, "content-encoding": "br"}, "unsupported-encoding"),
-        (
-            gzip.compress(b"x" * 100)[:-4],
-            {**PROTOBUF, "content-encoding": "gzip"},
-            "unreadable-gzip",
-        ),
-        (
-            gzip.compress(b"\0" * (MAX_BODY + 1)),
-            {**PROTOBUF, "content-encoding": "gzip"},
-            "too-large",
-        ),
-        (b"x", {**PROTOBUF, "content-encoding": "zstd"}, "unreadable-zstd"),
-        (
-            zstd().compress(b"x" * 100)[:-4],
-            {**PROTOBUF, "content-encoding": "zstd"},
-            "unreadable-zstd",
-        ),
-        (
-            zstd().compress(b"\0" * (MAX_BODY + 1)),
-            {**PROTOBUF, "content-encoding": "zstd"},
-            "too-large",
-        ),
+        (b"x", BROTLI, "unsupported-encoding"),
+        (b"x", GZIP, "unreadable-gzip"),
+        (gzip.compress(b"x" * 100)[:-4], GZIP, "unreadable-gzip"),
+        (gzip.compress(b"\0" * (MAX_BODY + 1)), GZIP, "too-large"),
+        (b"x", ZSTD, "unreadable-zstd"),
+        (zstd().compress(b"x" * 100)[:-4], ZSTD, "unreadable-zstd"),
+        (zstd().compress(b"\0" * (MAX_BODY + 1)), ZSTD, "too-large"),
         (b"\0" * (MAX_BODY + 1), PROTOBUF, "too-large"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -155,17 +132,9 @@ def report(client: httpx.Client, *metrics: object) -> dict[str, int]:
 def test_device_metrics_are_checked_one_by_one_and_counted(client: httpx.Client) -> None:
     good = {"device": "d1", "trace_id": TRACE, "outcome": "success"}
     whole = {"member": "m", "session": "s", "error_code": "E7", "duration_ms": 12.5, "new": 1}
-    bad = [
-        {**good, "outcome": "maybe"},
-        {**good, "trace_id": "zz" * 16},
-        {**good, "trace_id": TRACE + "\n"},
-        {**good, "device": ""},
-        {**good, "duration_ms": -1},
-        {**good, "member": "x" * 201},
-        {},
-        "text",
-        None,
-    ]
+    wrong: list[dict[str, object]] = [{"outcome": "maybe"}, {"device": ""}, {"duration_ms": -1}]
+    wrong += [{"trace_id": "zz" * 16}, {"trace_id": TRACE + "\n"}, {"member": "x" * 201}]
+    bad = [*({**good, **each} for each in wrong), {}, "text", None]
     counts = report(client, good, {**good, "trace_id": "CD" * 16, **whole}, *bad)
 
     assert counts == {"accepted": 2, "rejected": len(bad)}
@@ -213,23 +182,15 @@ identity = st.text(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_nobody_is_stored_or_logged_in_clear(
-    app: FastAPI,
-    client: httpx.Client,
-    file: Path,
-    caplog: pytest.LogCaptureFixture,
-    data: st.DataObject,
+    app: FastAPI, client: httpx.Client, file: Path, caplog: Log, data: st.DataObject
 ) -> None:
     # Given devices that report on requests we have the traces of, and on others; well or badly
     caplog.set_level(logging.DEBUG)
     device, member, session = (data.draw(identity, label=what) for what in "dms")
     trace = data.draw(st.binary(min_size=16, max_size=16).filter(any))
-    metric = {
-        "device": device,
-        "member": member,
-        "session": session,
-        "trace_id": trace.hex(),
-        "outcome": data.draw(st.sampled_from(["success", "failure", "nonsense"])),
-    }
+    outcome = data.draw(st.sampled_from(["success", "failure", "nonsense"]))
+    metric = {"device": device, "member": member, "session": session}
+    metric |= {"trace_id": trace.hex(), "outcome": outcome}
     client.post("/v1/traces", content=spans(trace_id=trace), headers=PROTOBUF).raise_for_status()
     report(client, metric, {**metric, "trace_id": "0" * 31 + "1"}, {**metric, "device": 1})
     client.post("/api/v1/device-metrics", json={"metrics": metric}, headers=DEVICES)

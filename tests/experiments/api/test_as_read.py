@@ -14,14 +14,8 @@ from ldfi.experiments.api.idempotency import REPLAYED
 from tests.experiments.api.test_openapi import DOCUMENT
 from tests.kit.service import client_of, live_through, problem, service
 
-BOUNDS = {
-    "treatment": 0.3,
-    "control": 0.3,
-    "min_traffic": 50,
-    "settle": 1.0,
-    "follow": 0.0,
-    "apart": 0.0,
-}
+BOUNDS = {"treatment": 0.3, "control": 0.3, "min_traffic": 50, "settle": 1.0}
+BOUNDS |= {"follow": 0.0, "apart": 0.0}
 """With the traffic there was, these decide."""
 
 KEPT = {"ldfi": "comparison", "version": 1, "verdict": "same", "classes": [], "doubts": []}
@@ -60,11 +54,8 @@ def newest(client: httpx.Client, path: str) -> dict[str, Any]:
 
 
 def test_the_table_has_every_list_of_what_can_be_made() -> None:
-    made = {
-        path.removeprefix("/api/v1")
-        for path, item in DOCUMENT["paths"].items()
-        if {"get", "post"} <= set(item)
-    }
+    paths = {path for path, item in DOCUMENT["paths"].items() if {"get", "post"} <= set(item)}
+    made = {path.removeprefix("/api/v1") for path in paths}
     assert made - {"/loose-calls"} == set(MADE)  # these are seen, and a word is said of them
 
 
@@ -103,9 +94,8 @@ def test_what_nobody_knows_is_refused_all_the_same(client: httpx.Client, path: s
 
 def test_a_campaign_is_made_again_with_a_change(client: httpx.Client) -> None:
     read = newest(client, "/campaigns")
-    changed = client.post(
-        "/campaigns", json={**read, "name": "other", "settings": {"max_size": 1}}
-    ).json()["definition"]
+    asked = {**read, "name": "other", "settings": {"max_size": 1}}
+    changed = client.post("/campaigns", json=asked).json()["definition"]
 
     assert changed["name"] == "other"
     assert changed["settings"] == {**read["definition"]["settings"], "max_size": 1}
@@ -122,10 +112,8 @@ def test_hypotheses_want_one_class_that_reaches_them(client: httpx.Client) -> No
 
 
 def test_what_is_said_in_settings_is_not_chosen_by_a_profile(client: httpx.Client) -> None:
-    forecast = client.post(
-        "/forecast", json={"settings": {"profile": "staging", "treatment": 0.07}}
-    ).json()
-    assert forecast["settings"]["treatment"] == 0.07
+    asked = {"settings": {"profile": "staging", "treatment": 0.07}}
+    assert client.post("/forecast", json=asked).json()["settings"]["treatment"] == 0.07
 
 
 def old_and_new(client: httpx.Client) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:

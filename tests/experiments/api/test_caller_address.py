@@ -17,18 +17,9 @@ KEY = b"the same in all processes"
 def _request(client: str | None, headers: dict[str, str], key: bytes = KEY) -> Request:
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
     app = SimpleNamespace(state=SimpleNamespace(member_key=key))
-    return Request(
-        {
-            "type": "http",
-            "method": "GET",
-            "path": "/",
-            "raw_path": b"/",
-            "query_string": b"",
-            "headers": raw,
-            "client": None if client is None else (client, 1),
-            "app": app,
-        }
-    )
+    scope = {"type": "http", "method": "GET", "path": "/", "raw_path": b"/", "query_string": b""}
+    came = {"headers": raw, "client": None if client is None else (client, 1), "app": app}
+    return Request(scope | came)
 
 
 @pytest.mark.parametrize("client", ["203.0.113.7", "fe80::1%eth0", "10.1.2.3", None])
@@ -43,9 +34,7 @@ def _request(client: str | None, headers: dict[str, str], key: bytes = KEY) -> R
         {CALLER: "é \xe9"},
     ],
 )
-def test_what_others_say_counts_for_nothing_and_what_is_passed_on_arrives(
-    client: str | None, said: dict[str, str]
-) -> None:
+def test_nobody_else_says_whose_address_it_is(client: str | None, said: dict[str, str]) -> None:
     came = _request(client, said)
     assert address_of(came) == (client or "")
 

@@ -18,6 +18,7 @@ from ldfi.experiments.api import events
 from ldfi.experiments.api.audit_view import AuditView
 from ldfi.experiments.store import Database, audit
 from ldfi.testing.live_service import live_service
+from tests.experiments.api.test_as_read import BOUNDS
 from tests.experiments.members import Member, until
 from tests.kit.service import GIVEN, bearer, problem
 
@@ -98,9 +99,7 @@ def test_an_id_from_the_future_waits_for_it(standing: httpx.Client) -> None:
         assert next(stream).id == str(2**63 - 1)
 
 
-def test_transactions_that_end_out_of_order_are_told_in_order(
-    client: httpx.Client, database: Database
-) -> None:
+def test_late_transactions_are_told_in_order(client: httpx.Client, database: Database) -> None:
     with listening(client) as stream:
         next(stream)
         with database.change(time.time()) as slow:
@@ -129,22 +128,13 @@ def test_a_gap_that_is_never_filled_holds_nothing_up_for_long() -> None:
 
 
 def test_while_something_is_armed_its_progress_is_told(database_url: str) -> None:
-    asked = {
-        "kinds": ["error"],
-        "treatment": 0.3,
-        "control": 0.3,
-        "min_traffic": 50,
-        "settle": 1,
-        "follow": 0.0,
-    }
+    operator = bearer(GIVEN["operator"])
     with (
         live_service(database=database_url, tokens=GIVEN) as world,
-        httpx.Client(
-            base_url=world.url, headers=bearer(GIVEN["operator"]), trust_env=False, timeout=20
-        ) as client,
+        httpx.Client(base_url=world.url, headers=operator, trust_env=False, timeout=20) as client,
         listening(client) as stream,
     ):
-        client.post("/api/v1/campaigns", json=asked).raise_for_status()
+        client.post("/api/v1/campaigns", json={"kinds": ["error"], **BOUNDS}).raise_for_status()
         progress = next(event for event in stream if event.kind == "progress")
         client.post("/api/v1/halt", json={"reason": "enough"})
 

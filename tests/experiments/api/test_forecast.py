@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from io import StringIO
+from typing import Any
 
 import httpx
 from fastapi import FastAPI
@@ -25,6 +26,13 @@ def traffic(app: FastAPI, minutes: int, per_minute: int) -> None:
         engine.catalogue.observe(request("ab"), first + 60 * number / per_minute)
 
 
+def screen(forecast: dict[str, Any]) -> str:
+    """What the command line shows of a forecast."""
+    console = Console(width=200, record=True, file=StringIO())
+    console.print(forecast_shown(forecast))
+    return console.export_text()
+
+
 def test_too_little_traffic_is_refused_with_the_figures(app: FastAPI, client: httpx.Client) -> None:
     traffic(app, minutes=20, per_minute=18)
     refused = client.post(CAMPAIGNS, json={"classes": ["GET /t"]})
@@ -42,9 +50,7 @@ def test_too_little_traffic_is_refused_with_the_figures(app: FastAPI, client: ht
         assert client.post(CAMPAIGNS, json=ways).status_code == 201
 
 
-def test_a_profile_chooses_shares_and_window_by_the_traffic(
-    app: FastAPI, client: httpx.Client
-) -> None:
+def test_a_profile_chooses_bounds_by_the_traffic(app: FastAPI, client: httpx.Client) -> None:
     traffic(app, minutes=20, per_minute=20)
     asked = {"profile": "production"}
     assert problem(client.post(CAMPAIGNS, json=asked)) == "cannot-decide"
@@ -69,17 +75,13 @@ def test_a_forecast_starts_nothing(app: FastAPI, client: httpx.Client) -> None:
     assert 12 < known["per_minute"] < 20
     assert known["words"] in forecast["why_not"]
     assert not client.get(CAMPAIGNS).json()["items"]
-    screen = Console(width=200, record=True, file=StringIO())
-    screen.print(forecast_shown(forecast))
-    shown = screen.export_text()
+    shown = screen(forecast)
     assert "1.0 % treated, 10 % in control, 120 s for each experiment." in shown
     assert "cannot decide anything" in shown
     assert "It would not start: no class can decide" in shown
 
 
-def test_a_point_that_few_requests_call_is_forecast_by_those_that_do(
-    app: FastAPI, client: httpx.Client
-) -> None:
+def test_a_rare_point_is_forecast_by_its_requests(app: FastAPI, client: httpx.Client) -> None:
     engine: Engine = app.state.engine
     first = time.time() - 1_200
     for number in range(2_400):
@@ -89,9 +91,7 @@ def test_a_point_that_few_requests_call_is_forecast_by_those_that_do(
     rarest = known["rarest"]
     assert 0.2 < rarest["share"] < 0.3
     assert rarest["seconds"] > 3 * known["seconds"]
-    screen = Console(width=200, record=True, file=StringIO())
-    screen.print(forecast_shown(forecast))
-    assert "at the point that 25 % of them call" in screen.export_text()
+    assert "at the point that 25 % of them call" in screen(forecast)
 
 
 def test_a_class_seen_for_a_moment_says_nothing(app: FastAPI, client: httpx.Client) -> None:
@@ -111,9 +111,7 @@ def test_a_delay_that_outlives_its_context_is_refused_or_shortened(client: httpx
         assert (made["delay"], made["settle"]) == (4.6, 5.0)
     drawn = client.post(CAMPAIGNS, json={"kinds": ["delay:0.5..8"]})
     assert drawn.status_code == 422
-    assert (
-        "delays of up to 8 s, and delay is 4.6 s, the longest that a call is held up" in drawn.text
-    )
+    assert "of up to 8 s, and delay is 4.6 s, the longest that a call is held up" in drawn.text
     assert client.post(CAMPAIGNS, json={"kinds": ["delay:0.5..4.6"]}).status_code == 201
     only = client.post(CAMPAIGNS, json={"kinds": ["error"], "delay": 20, "settle": 1}).json()
     assert only["definition"]["settings"]["delay"] == 20

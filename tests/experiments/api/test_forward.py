@@ -46,9 +46,7 @@ def api(postgresql_url: str) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_what_needs_the_engine_is_answered_by_the_leader(
-    api: httpx.Client, postgresql_url: str
-) -> None:
+def test_the_leader_answers_what_needs_the_engine(api: httpx.Client, postgresql_url: str) -> None:
     assert problem(api.get("/api/v1/classes")) == "no-leader"
     assert api.get("/api/v1/findings").json()["items"] == []
     with leader(postgresql_url) as here:

@@ -104,9 +104,8 @@ def test_who_waited_comes_in_when_there_are_some_again() -> None:
 def test_an_address_in_use_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        with pytest.raises(
-            Conflict, match=rf"port: cannot listen on 127\.0\.0\.1:{port}: .*in use"
-        ):
+        said = rf"port: cannot listen on 127\.0\.0\.1:{port}: .*in use"
+        with pytest.raises(Conflict, match=said):
             front_doors("127.0.0.1", port)
 
 

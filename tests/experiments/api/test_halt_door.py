@@ -1,4 +1,5 @@
-"""The door for halting: open while the other one is not."""
+"""The door for halting: open while the other one is not. At either of them halting needs no reason,
+and says what it has done, whatever the database says."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 import httpx
 import pytest
 from fastapi import FastAPI
-from sqlalchemy import select
+from sqlalchemy import select, text
 
 from ldfi.experiments.api.halt_door import ROOM, HaltConnection, HaltDoor
 from ldfi.experiments.cluster.relay import EdgeRelay
@@ -67,9 +68,7 @@ def on_record(database: Database) -> tuple[str | None, list[tuple[str, str, str]
         return halts.halted(session), [(row.what, row.who, row.why) for row in rows]
 
 
-def test_who_halts_at_its_own_door_is_in_the_same_audit(
-    app: FastAPI, client: httpx.Client, door: str
-) -> None:
+def test_a_halt_at_the_door_is_in_the_audit(app: FastAPI, client: httpx.Client, door: str) -> None:
     assert halted(door).json()["halted"] == "release"
     assert client.get("/api/v1/status").json()["halted"] == "release"
     # And after the engine has looked at what is on record
@@ -116,9 +115,7 @@ def test_a_door_that_is_closed_as_soon_as_it_opens_ends_in_peace(
     database.close()
 
 
-def test_the_door_opens_although_it_could_not_be_rehearsed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_door_opens_without_rehearsal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever goes wrong in there: only a door that is open can tell of it."""
 
     class Odd(Tokens):
@@ -162,9 +159,7 @@ def armed(app: FastAPI) -> None:
     board.put(rule, 10, now)
 
 
-def test_edges_that_wait_have_heard_of_it_in_time(
-    app: FastAPI, client: httpx.Client, door: str
-) -> None:
+def test_waiting_edges_hear_of_it_in_time(app: FastAPI, client: httpx.Client, door: str) -> None:
     app.state.halt_door._engines_loop.call_soon_threadsafe(armed, app)
 
     def ask(version: str, wait: float) -> dict[str, Any]:
@@ -249,9 +244,7 @@ def test_halt_goes_through_while_no_descriptor_is_left(tmp_path: Path, at_the_do
     database.close()
 
 
-def test_the_command_tries_the_door_first_and_then_the_api(
-    client: httpx.Client, app: FastAPI, door: str
-) -> None:
+def test_the_command_tries_the_door_then_api(client: httpx.Client, app: FastAPI, door: str) -> None:
     told = {"LDFI_TOKEN": GIVEN["operator"], "LDFI_HALT_URL": door}
     # Given an API that nobody answers at
     done = ldfi("halt", "one", "--url", "http://127.0.0.1:9", **told)
@@ -266,6 +259,53 @@ def test_the_command_tries_the_door_first_and_then_the_api(
     assert ldfi("halt", "three", "--url", there, **told).returncode == 2
 
 
+@pytest.fixture(params=["the API", "the door"])
+def url(request: pytest.FixtureRequest, client: httpx.Client, door: str) -> str:
+    return f"{client.base_url if request.param == 'the API' else door}/api/v1/halt"
+
+
+def halt(url: str) -> httpx.Response:
+    return httpx.post(url, headers=OPERATOR, timeout=10, trust_env=False)
+
+
+def test_it_needs_no_reason_and_says_what_was_disarmed(app: FastAPI, url: str) -> None:
+    armed(app)
+    answer = halt(url)
+    assert answer.status_code == 200
+    assert answer.json() == {"halted": "no reason given", "disarmed": ["e1"], "on_record": True}
+
+
+def test_a_halt_holds_without_the_database(app: FastAPI, client: httpx.Client, url: str) -> None:
+    """While it takes no writes; it is written later."""
+    with app.state.database.engine.begin() as writing:
+        for what in ("INSERT", "UPDATE"):
+            refuse = f"BEFORE {what} ON flag BEGIN SELECT RAISE(FAIL, 'read-only'); END"
+            writing.execute(text(f"CREATE TRIGGER no_{what} {refuse}"))
+    answer = halt(url)
+    assert answer.status_code == 200
+    assert answer.json() == {"halted": "no reason given", "disarmed": [], "on_record": False}
+    assert client.get("/api/v1/status").json()["halted"] == "no reason given"
+
+
+def test_unfinished_requests_do_not_fill_the_door(door: str) -> None:
+    host, _, port = door.removeprefix("http://").partition(":")
+    head = (
+        f"POST /api/v1/halt HTTP/1.1\r\nhost: x\r\nauthorization: {OPERATOR['authorization']}\r\n"
+        "content-type: application/json\r\ncontent-length: 20\r\n\r\n{"
+    )
+    with ExitStack() as slow:
+        for _ in range(ROOM + 8):
+            stranger = slow.enter_context(socket.create_connection((host, int(port))))
+            stranger.sendall(head.encode())
+        assert halt(f"{door}/api/v1/halt").status_code == 200
+
+
+def test_the_command_alone_halts(client: httpx.Client) -> None:
+    done = ldfi("halt", "--url", str(client.base_url), LDFI_TOKEN=GIVEN["operator"])
+    assert done.returncode == 0
+    assert done.stdout == "Halted: no reason given. `ldfi resume` ends it.\n"
+
+
 @contextmanager
 def running_service(home: Path, descriptors: int) -> Iterator[tuple[str, str]]:
     """``ldfi serve`` in a process that may have so many descriptors; gives both its doors."""
@@ -274,18 +314,11 @@ def running_service(home: Path, descriptors: int) -> Iterator[tuple[str, str]]:
     for each in held:
         each.close()
     variables = {name: value for name, value in os.environ.items() if "LDFI" not in name}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "ldfi.cli", "serve"],
-        cwd=home,
-        env={
-            **variables,
-            "LDFI_DATABASE_URL": f"sqlite:///{home / 'x.sqlite3'}",
-            "LDFI_TOKENS": f"operator:{GIVEN['operator']}",
-            "LDFI_PORT": str(ports[0]),
-            "LDFI_HALT_PORT": str(ports[1]),
-        },
-        stderr=subprocess.DEVNULL,
-    )
+    variables |= {"LDFI_PORT": str(ports[0]), "LDFI_HALT_PORT": str(ports[1])}
+    variables["LDFI_DATABASE_URL"] = f"sqlite:///{home / 'x.sqlite3'}"
+    variables["LDFI_TOKENS"] = f"operator:{GIVEN['operator']}"
+    command = [sys.executable, "-m", "ldfi.cli", "serve"]
+    process = subprocess.Popen(command, cwd=home, env=variables, stderr=subprocess.DEVNULL)
     resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (descriptors, descriptors))
     url, door = (f"http://127.0.0.1:{port}" for port in ports)
     try:

@@ -86,9 +86,7 @@ def aged(database: Database, seconds: float) -> None:
         change.session.execute(update(IdempotencyRow).values(at=IdempotencyRow.at - seconds))
 
 
-def test_a_repetition_gets_the_same_answer_and_does_nothing(
-    client: httpx.Client, database: Database
-) -> None:
+def test_a_repetition_gets_the_same_answer(client: httpx.Client, database: Database) -> None:
     first, second = post(client, "k", n=1), post(client, "k", n=1)
 
     assert (first.status_code, first.content) == (201, b'{"number":1}')
@@ -107,9 +105,7 @@ def test_quoted_and_bare_keys_are_the_same(client: httpx.Client, database: Datab
     assert done(database) == 1
 
 
-def test_without_a_key_everything_is_done_each_time(
-    client: httpx.Client, database: Database
-) -> None:
+def test_without_a_key_all_is_done_each_time(client: httpx.Client, database: Database) -> None:
     for _ in range(2):
         assert client.post("/do", json={}).status_code == 201
     assert done(database) == 2
@@ -127,18 +123,14 @@ def test_the_answer_survives_a_restart(app: FastAPI, database: Database, databas
     assert done(database) == 1
 
 
-def test_another_body_under_the_same_key_is_refused(
-    client: httpx.Client, database: Database
-) -> None:
+def test_another_body_under_one_key_is_refused(client: httpx.Client, database: Database) -> None:
     post(client, "k", n=1)
 
     assert problem(post(client, "k", n=2)) == "idempotency-key-reused"
     assert done(database) == 1
 
 
-def test_keys_of_different_callers_have_nothing_to_do_with_each_other(
-    client: httpx.Client, database: Database
-) -> None:
+def test_keys_of_callers_are_independent(client: httpx.Client, database: Database) -> None:
     post(client, "k", n=1)
     headers = {"Idempotency-Key": "k", **bearer(GIVEN["admin"])}
     second = client.post("/do", json={"n": 1}, headers=headers)
@@ -155,9 +147,7 @@ def test_who_may_not_gets_nothing_replayed(client: httpx.Client, database: Datab
         assert len(session.scalars(select(IdempotencyRow)).all()) == 1
 
 
-def test_while_the_first_is_still_at_it_the_second_is_told_so(
-    client: httpx.Client, database: Database
-) -> None:
+def test_a_second_at_the_same_time_is_told_so(client: httpx.Client, database: Database) -> None:
     GATE.open.clear()
     GATE.entered.clear()
     with ThreadPoolExecutor(1) as pool:
@@ -192,17 +182,13 @@ def test_what_failed_may_be_tried_again(client: httpx.Client, fault: str, kind: 
         assert REPLAYED not in answer.headers
 
 
-def test_a_request_that_makes_no_sense_uses_up_no_key(
-    client: httpx.Client, database: Database
-) -> None:
+def test_an_invalid_request_uses_up_no_key(client: httpx.Client, database: Database) -> None:
     headers = {"Idempotency-Key": "k", "content-type": "application/json"}
     assert problem(client.post("/do", content=b"{", headers=headers)) == "invalid"
     assert post(client, "k", n=1).status_code == 201
 
 
-def test_a_crash_half_way_locks_the_key_for_a_minute_only(
-    client: httpx.Client, database: Database
-) -> None:
+def test_a_crash_locks_the_key_for_a_minute(client: httpx.Client, database: Database) -> None:
     # Given a request whose process died before it answered
     post(client, "k", n=1)
     with database.change(time.time()) as change:
@@ -215,9 +201,7 @@ def test_a_crash_half_way_locks_the_key_for_a_minute_only(
     assert post(client, "k", n=1).json() == {"number": 2}
 
 
-def test_who_was_taken_for_dead_does_not_overwrite_the_answer_of_the_next(
-    client: httpx.Client, database: Database
-) -> None:
+def test_who_was_taken_for_dead_changes_nothing(client: httpx.Client, database: Database) -> None:
     GATE.open.clear()
     GATE.entered.clear()
     with ThreadPoolExecutor(2) as pool:

@@ -26,13 +26,8 @@ from ldfi.testing.world import World
 from tests.experiments.api.test_roles import ALLOWED, ENDLESS, OPEN
 from tests.kit.service import GIVEN, Unlimited, bearer, client_of, service
 
-PROGRAM: Final = Call(
-    "root",
-    (
-        Step("optional", (Call("api>http:GET:ratings/secretly"),)),
-        Step("critical", (Call("api>http:GET:layout/secretly"),)),
-    ),
-)
+RATINGS, LAYOUT = (Call(f"api>http:GET:{name}/secretly") for name in ("ratings", "layout"))
+PROGRAM: Final = Call("root", (Step("optional", (RATINGS,)), Step("critical", (LAYOUT,))))
 OTHER: Final = Call("root", (Step("critical", (Call("api>http:GET:till/pay"),)),))
 QUICK: Final = Settings(
     kinds=("error",), treatment=0.3, control=0.3, settle=1.0, follow=0.0, apart=0.0, rechecks=0
@@ -77,22 +72,13 @@ def seeded(store: Database, name: str, program: Call) -> dict[str, str]:
     engine.scheduler.commands.open_maintenance(window, "mallory", world.now)
     engine.scheduler.shut_down("the service was stopped", world.now)
     with store.change(world.now) as change:
-        change.session.add(
-            ReplayRow(id="f" * 12, kept_at=world.now, kept_by="mallory", document={})
-        )
-        experiment = change.session.scalars(select(ExperimentRow.id)).first()
-        finding = change.session.scalars(select(FindingRow.id)).first()
-        assert experiment is not None
-        assert finding is not None
-    return {
-        "campaign_id": waiting.id,
-        "experiment_id": experiment,
-        "finding_id": finding,
-        "window_id": window.id,
-        "replay_id": "f" * 12,
-        "trace_id": "0" * 31 + "1",
-        "before": campaign.id,
-    }
+        kept = {"kept_at": world.now, "kept_by": "mallory", "document": {}}
+        change.session.add(ReplayRow(id="f" * 12, **kept))
+        experiment = change.session.scalars(select(ExperimentRow.id).limit(1)).one()
+        finding = change.session.scalars(select(FindingRow.id).limit(1)).one()
+    ids = {"campaign_id": waiting.id, "experiment_id": experiment, "finding_id": finding}
+    ids |= {"window_id": window.id, "replay_id": "f" * 12, "trace_id": "0" * 31 + "1"}
+    return ids | {"before": campaign.id}
 
 
 @pytest.fixture(scope="module")
@@ -185,13 +171,9 @@ QUERIES: Final[dict[str, dict[str, Any]]] = {
 @pytest.mark.parametrize("route", WITHOUT, ids=" ".join)
 def test_no_list_and_no_answer_tells_of_another_team(teams: Teams, route: tuple[str, str]) -> None:
     method, path = route
-    answer = teams.client.request(
-        method,
-        path,
-        params=QUERIES.get(path),
-        json={} if method == "POST" else None,
-        headers=bearer(teams.tokens["team-a"]),
-    )
+    body: Any = {} if method == "POST" else None
+    query, headers = QUERIES.get(path), bearer(teams.tokens["team-a"])
+    answer = teams.client.request(method, path, params=query, json=body, headers=headers)
     theirs = [each for each in (*SECRETS, *teams.ids.values()) if each in answer.text]
     own = teams.ids["trace_id"]
     assert not [each for each in theirs if each != own], answer.text
@@ -214,22 +196,9 @@ def test_lists_are_those_of_ones_own(teams: Teams, name: str) -> None:
 
 
 PAGES: Final = [
-    "/",
-    "/campaigns",
-    "/campaigns/{before}",
-    "/experiments",
-    "/experiments/{experiment_id}",
-    "/findings",
-    "/findings/{finding_id}",
-    "/classes",
-    "/certificates",
-    "/certificates/{before}",
-    "/maintenance",
-    "/audit",
-    "/tokens",
-    "/safety",
-    "/map",
-    "/search?q=secretly",
+    *("/", "/campaigns", "/campaigns/{before}", "/experiments", "/experiments/{experiment_id}"),
+    *("/findings", "/findings/{finding_id}", "/classes", "/certificates", "/certificates/{before}"),
+    *("/maintenance", "/audit", "/tokens", "/safety", "/map", "/search?q=secretly"),
 ]
 
 
@@ -297,12 +266,10 @@ def test_metrics_are_those_of_ones_own(teams: Teams) -> None:
 def test_events_are_those_of_ones_own(teams: Teams, monkeypatch: pytest.MonkeyPatch) -> None:
     """All that B has done is told to B, from the first entry on, and none of it to A."""
     monkeypatch.setattr(events, "STREAM_SECONDS", 1.5)
-    heard = {
-        name: teams.client.get(
-            "/api/v1/events", headers={**bearer(token), "Last-Event-ID": "0"}
-        ).text
-        for name, token in teams.tokens.items()
-    }
+    heard = {}
+    for name, token in teams.tokens.items():
+        headers = {**bearer(token), "Last-Event-ID": "0"}
+        heard[name] = teams.client.get("/api/v1/events", headers=headers).text
     assert "experiment armed" in heard["team-b"]
     assert "event: open" in heard["team-a"]
     assert not [each for each in SECRETS if each in heard["team-a"]]
@@ -325,11 +292,8 @@ def test_spans_and_outcomes_belong_to_whose_token_sent_them(teams: Teams) -> Non
 
     before = {name: outcomes(name) for name in teams.tokens}
     trace = {"device": "d", "trace_id": "c" * 32, "outcome": "success"}
-    sent = teams.client.post(
-        "/api/v1/device-metrics",
-        json={"metrics": [trace]},
-        headers=bearer(teams.tokens["team-a"]),
-    )
+    own = bearer(teams.tokens["team-a"])
+    sent = teams.client.post("/api/v1/device-metrics", json={"metrics": [trace]}, headers=own)
     assert sent.json() == {"accepted": 1, "rejected": 0}
     assert outcomes("team-a") == before["team-a"] + 1
     assert outcomes("team-b") == before["team-b"]

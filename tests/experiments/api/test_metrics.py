@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -19,14 +20,12 @@ from ldfi.experiments.store import campaign_tallies
 from ldfi.experiments.store import metrics as stored_metrics
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import (
-    CampaignRow,
     DeliveryRow,
-    ExperimentRow,
-    FindingRow,
     NotificationRow,
 )
 from ldfi.experiments.telemetry.instruments import Metric
 from tests.experiments.members import until
+from tests.kit.rows import campaign_row, experiment_row, finding_row
 from tests.kit.service import GIVEN, bearer, client_of, service
 
 ALL = tuple(metric for metric in metrics.METRICS if metric not in IN_WORKER)
@@ -113,32 +112,16 @@ def test_requests_are_counted_by_the_template_of_their_route(client: httpx.Clien
 def test_the_record_is_counted(client: httpx.Client, app: FastAPI) -> None:
     now = time.time()
     database: Database = app.state.database
-    experiment = {"campaign_id": "c", "request_class": "GET /", "hypothesis": [], "faults": []}
+    tried = [("explore", "harmful", 60, 7), ("explore", "harmful", 7_200, 11)]
     with database.change(now) as change:
-        change.session.add(CampaignRow(id="c", state="finished", definition={}, created_at=now))
-        for at, (purpose, verdict, ago, members) in enumerate(
-            [
-                ("explore", "harmful", 60, 7),
-                ("explore", "harmful", 7_200, 11),
-                ("confirm", None, 90_000, 13),
-            ]
-        ):
-            change.session.add(
-                ExperimentRow(
-                    **experiment,
-                    id=str(at),
-                    purpose=purpose,
-                    verdict=verdict,
-                    state="decided" if verdict else "aborted",
-                    created_at=now - ago,
-                    armed_at=now - ago,
-                    ended_at=now - ago + 10,
-                    members_charged=members,
-                    members_hurt=2,
-                )
-            )
-        finding = {"request_class": "GET /", "faults": [], "found_at": now, "campaign_id": "c"}
-        change.session.add(FindingRow(**finding, id="f", state="regressed", experiment_id="1"))
+        change.session.add(campaign_row())
+        for purpose, verdict, ago, members in [*tried, ("confirm", None, 90_000, 13)]:
+            state = "decided" if verdict else "aborted"
+            of: dict[str, Any] = {"purpose": purpose, "verdict": verdict, "state": state}
+            of |= {"created_at": now - ago, "armed_at": now - ago, "ended_at": now - ago + 10}
+            of |= {"members_charged": members, "members_hurt": 2}
+            change.session.add(experiment_row(f"{members}", **of))
+        change.session.add(finding_row(state="regressed"))
         change.session.flush()
         assert campaign_tallies.make_good(change.session)  # nobody ended them
 
@@ -181,11 +164,8 @@ def test_what_is_in_memory_is_told(client: httpx.Client) -> None:
     client.get("/api/v1/edge/rules?edge=e1&wait=0", headers=bearer(GIVEN["edge"]))
     client.post("/api/v1/halt", json={"reason": "drill"}, headers=bearer(GIVEN["operator"]))
     metric = {"device": "d", "trace_id": "5b8efff798038103d269b633813fc60c", "outcome": "success"}
-    client.post(
-        "/api/v1/device-metrics",
-        json={"metrics": [metric, {"device": ""}]},
-        headers=bearer(GIVEN["devices"]),
-    )
+    batch = {"metrics": [metric, {"device": ""}]}
+    client.post("/api/v1/device-metrics", json=batch, headers=bearer(GIVEN["devices"]))
 
     families = scraped(client)
 

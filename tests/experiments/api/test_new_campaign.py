@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -32,26 +33,17 @@ def test_what_is_not_said_has_the_defaults_of_the_domain() -> None:
 
 
 def test_what_is_said_reaches_the_domain() -> None:
-    said = asked(
-        kinds=["delay"], delta=0.5, min_samples=3, promql=COUNTS, max_union=None
-    ).settings()
+    said: dict[str, Any] = {"delta": 0.5, "min_samples": 3, "max_union": None}
+    meant = Settings(kinds=("delay",), promql=PromqlOutcome("bad", "all"), **said)
 
-    assert said == Settings(
-        kinds=("delay",),
-        delta=0.5,
-        min_samples=3,
-        promql=PromqlOutcome("bad", "all"),
-        max_union=None,
-    )
+    assert asked(kinds=["delay"], promql=COUNTS, **said).settings() == meant
 
 
 def test_what_is_not_said_stays_as_it_was() -> None:
     before = Settings(kinds=("delay",), delta=0.5, promql=PromqlOutcome("bad", "all"))
 
     assert asked().settings(before) == before
-    assert asked(members=7).settings(before) == Settings(
-        kinds=("delay",), delta=0.5, promql=PromqlOutcome("bad", "all"), members=7
-    )
+    assert asked(members=7).settings(before) == replace(before, members=7)
     assert asked(promql=None).settings(before).promql is None
 
 

@@ -27,7 +27,7 @@ from ldfi.experiments.api.decoding import MAX_BODY
 from ldfi.experiments.api.otlp_grpc import client_of
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.rate_limit import Rate, RateLimiter
-from tests.experiments.api.test_api_ingest import spans, status
+from tests.experiments.api.test_api_ingest import Log, spans, status
 from tests.experiments.members import until
 from tests.kit.service import GIVEN, service
 from tests.kit.service import client_of as http_client_of
@@ -35,7 +35,7 @@ from tests.lineage.troubles import cases, protobuf
 
 EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 HERE = ("127.0.0.1", 0)
-INGEST = (("authorization", f"Bearer {GIVEN['ingest']}"),)
+INGEST, VIEWER = ((("authorization", f"Bearer {GIVEN[role]}"),) for role in ("ingest", "viewer"))
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +92,7 @@ def test_the_real_exporter_is_understood(http: httpx.Client, target: str, packed
     assert after["grpc_port"] == int(target.rpartition(":")[2])
 
 
-def test_every_span_with_troubles_costs_no_more_than_itself(
-    http: httpx.Client, target: str
-) -> None:
+def test_troubled_spans_cost_no_more_than_themselves(http: httpx.Client, target: str) -> None:
     before, every = status(http), list(cases())[::61]
     with calling(target, compression=grpc.Compression.Gzip) as export:
         answer = ExportTraceServiceResponse.FromString(export(protobuf(every)))
@@ -115,12 +113,7 @@ def test_spans_that_cannot_be_used_are_answered_with_partial_success(target: str
     [
         (spans(), (), "UNAUTHENTICATED", "Bearer TOKEN"),
         (spans(), (("authorization", "Bearer nobody"),), "UNAUTHENTICATED", "Bearer TOKEN"),
-        (
-            spans(),
-            (("authorization", f"Bearer {GIVEN['viewer']}"),),
-            "PERMISSION_DENIED",
-            "ingest",
-        ),
+        (spans(), VIEWER, "PERMISSION_DENIED", "ingest"),
         (spans(), (*INGEST, ("ldfi-namespace", "nowhere")), "UNAUTHENTICATED", "Bearer TOKEN"),
         (b"\xff\xff\xff", INGEST, "INVALID_ARGUMENT", "unreadable traces"),
         (gzip.compress(b"\xff" * 9)[:-4], INGEST, "INVALID_ARGUMENT", "unreadable gzip"),
@@ -157,7 +150,7 @@ def test_a_stranger_is_refused_before_the_message_is_read(target: str) -> None:
 def test_other_signals_and_other_compression_are_refused_in_plain_words(target: str) -> None:
     with grpc.insecure_channel(target) as channel:
         metrics = channel.unary_unary(
-            "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
+            EXPORT.replace("trace", "metrics").replace("Trace", "Metrics")
         )
         with pytest.raises(grpc.RpcError, match="only traces are taken here"):
             metrics(b"", metadata=INGEST, timeout=30)
@@ -184,9 +177,7 @@ def seconds_to_wait(error: Any) -> int:
     return int(again.retry_delay.seconds)
 
 
-def test_who_is_to_come_again_is_told_when(
-    app: Any, target: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_callers_are_told_to_retry(app: Any, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setitem(app.state._state, "rate_limiter", RateLimiter())
         patch.setattr(auth, "_RATES", {**auth._RATES, "ingest": Rate(0.01, 1)})
@@ -221,11 +212,8 @@ def test_limits_are_by_the_address_of_whoever_calls(http: httpx.Client, target: 
 
     assert [code("192.0.2.1") for _ in range(21)][-1] == "RESOURCE_EXHAUSTED"
     assert code("192.0.2.2") == "UNAUTHENTICATED"
-    over_http = http.post(
-        "/v1/traces",
-        content=b"",
-        headers={"authorization": "Bearer nobody", "x-forwarded-for": "192.0.2.1"},
-    )
+    headers = {"authorization": "Bearer nobody", "x-forwarded-for": "192.0.2.1"}
+    over_http = http.post("/v1/traces", content=b"", headers=headers)
     assert over_http.status_code == 429  # one bucket for both ways
 
 
@@ -281,9 +269,8 @@ def test_a_namespace_has_its_own_spans(app: Any, http: httpx.Client, target: str
         pytest.fail(f"namespaces need a database that keeps them apart: {made.text}")
     until(lambda: app.state.namespaces.get("blue") is not None, 30)
     within = {**admin, "ldfi-namespace": "blue"}
-    token = http.post(
-        "/api/v1/tokens", json={"name": "spans", "role": "ingest"}, headers=within
-    ).json()["token"]
+    new = {"name": "spans", "role": "ingest"}
+    token = http.post("/api/v1/tokens", json=new, headers=within).json()["token"]
     before = status(http)["spans"]
 
     with calling(target) as export:
@@ -296,10 +283,7 @@ def test_a_namespace_has_its_own_spans(app: Any, http: httpx.Client, target: str
 
 @pytest.mark.parametrize("missing", ["grpcio", "the port"])
 def test_where_it_cannot_be_had_it_is_off_with_a_sentence(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    missing: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Log, missing: str
 ) -> None:
     caplog.set_level(logging.INFO, "ldfi")
     with socket.socket() as taken:

@@ -135,9 +135,7 @@ def test_an_answer_that_fails_half_way_is_cut_short(client: httpx.Client) -> Non
 
 @pytest.mark.servers
 @pytest.mark.parametrize("cut", ["idle", "terminated"])
-def test_a_transaction_that_postgresql_cuts_off_is_a_database_that_is_away(
-    postgresql_url: str, cut: str
-) -> None:
+def test_a_transaction_cut_off_by_postgresql_is_unavailable(postgresql_url: str, cut: str) -> None:
     """As happens to a process that was stopped in the middle of one."""
     database = Database(postgresql_url)
     router = APIRouter()
@@ -175,16 +173,12 @@ def test_a_problem_that_is_not_in_the_table_cannot_be_raised() -> None:
 
 
 def test_every_problem_that_the_code_raises_is_in_the_table() -> None:
-    raised = {
-        (call.args[0].value, call.args[1].value)
-        for file in Path(problems.__file__).parent.glob("*.py")
-        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Name)
-        and call.func.id == "Problem"
-        and isinstance(call.args[0], ast.Constant)
-        and isinstance(call.args[1], ast.Constant)
-    }
+    raised = set()
+    for file in Path(problems.__file__).parent.glob("*.py"):
+        for each in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            match each:
+                case ast.Call(ast.Name("Problem"), [ast.Constant(status), ast.Constant(name), *_]):
+                    raised.add((status, name))
 
     assert len(raised) > 10
     assert raised <= {(kind.status, name) for name, kind in KINDS.items()}

@@ -85,9 +85,7 @@ def guarded() -> APIRouter:
     return router
 
 
-def test_guessing_tokens_is_slow_and_does_not_lock_out_those_who_have_one(
-    database: Database,
-) -> None:
+def test_guessing_tokens_is_slow_and_locks_nobody_out(database: Database) -> None:
     app = application(database, [guarded()])
     app.state.rate_limiter = RateLimiter(Clock())
     with client_of(app) as client:

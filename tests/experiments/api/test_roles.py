@@ -64,13 +64,11 @@ ALLOWED: dict[tuple[str, str], set[str]] = {
 OPEN = {("GET", "/healthz"), ("GET", "/readyz")}
 ENDLESS = ("GET", "/api/v1/events")
 
+KINDS = {b"{": "application/json", b"x": "text/plain"}
 BODIES: list[dict[str, Any]] = [
-    {},
-    {"json": {}},
-    {"content": b"{", "headers": {"content-type": "application/json"}},
-    {"content": b"x", "headers": {"content-type": "text/plain"}},
-    {"json": {}, "headers": {"idempotency-key": "k"}},
-    {"json": {}, "headers": {"idempotency-key": ""}},
+    *({}, {"json": {}}),
+    *({"content": body, "headers": {"content-type": kind}} for body, kind in KINDS.items()),
+    *({"json": {}, "headers": {"idempotency-key": key}} for key in ("k", "")),
 ]
 """What somebody may send along who may not call: none of it is looked at."""
 

@@ -42,9 +42,7 @@ def test_without_anything_set_the_defaults_hold() -> None:
     assert config.limits() == Limits()
 
 
-def test_command_line_then_variable_then_secret_file_then_file(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_command_line_variable_secret_file_then_file(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("ldfi.toml").write_text(
         'host = "file"\nport = 1\nlease = 4\nquiet = 5.0\nprotected_points = ["a>*", "b"]\n'
         f'tokens = "viewer:{SECRET}"\nmember_key = "{SECRET}"\n'
@@ -72,9 +70,7 @@ def test_the_file_may_be_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         Config.load()
 
 
-def test_how_long_is_waited_follows_from_how_often_services_export(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_waits_follow_from_how_often_services_export(monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = Config.load().waiting()
     assert (waiting.quiet, waiting.patience, waiting.request) == (7.0, 14.0, 60.0)
     assert waiting.outcome > waiting.quiet + waiting.request
@@ -134,7 +130,6 @@ def test_lists_are_json_or_lines(items: list[str]) -> None:
         ("LDFI_MEMBER_KEY", "short", "member_key"),
         ("LDFI_MEMBER_KEY", "é" * 33, "64 bytes"),
         ("LDFI_TOKENS", "viewer:short", "ROLE:TOKEN"),
-        ("LDFI_DATABASE_URL", "mysql://x/y", "sqlite:///"),
         ("LDFI_DATABASE_URL", "not a url", "sqlite:///"),
         ("LDFI_TOKENS_FILE", "nowhere", "LDFI_TOKENS_FILE cannot be read"),
     ],
@@ -151,9 +146,7 @@ def test_what_makes_no_sense_is_said(
 @pytest.mark.parametrize(
     "url", ["sqlite://", "sqlite:///:memory:", "sqlite:///file:x?mode=memory&cache=shared&uri=true"]
 )
-def test_the_door_for_halting_needs_a_database_that_two_can_open(
-    monkeypatch: pytest.MonkeyPatch, url: str
-) -> None:
+def test_halt_port_needs_a_persistent_database(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("LDFI_DATABASE_URL", url)
     assert Config.load().halt_port is None
     monkeypatch.setenv("LDFI_HALT_PORT", "8601")
@@ -166,9 +159,7 @@ def test_the_door_for_halting_needs_a_database_that_two_can_open(
 @pytest.mark.parametrize(
     ("given", "port"), [("0", 0), ("4317", 4317), ("off", "off"), ("OFF", "off"), ("", None)]
 )
-def test_the_port_for_grpc_may_be_off(
-    monkeypatch: pytest.MonkeyPatch, given: str, port: object
-) -> None:
+def test_grpc_port_may_be_off(monkeypatch: pytest.MonkeyPatch, given: str, port: object) -> None:
     monkeypatch.setenv("LDFI_GRPC_PORT", given)
     assert Config.load().grpc_port == port
 
@@ -178,9 +169,7 @@ def test_the_port_for_grpc_may_be_off(
     [(each, "give a port, 0 to 65535, or off") for each in ("-1", "65536", "on", "4317.0")]
     + [("8600", "grpc_port must differ")],
 )
-def test_no_other_port_for_grpc_is_taken(
-    monkeypatch: pytest.MonkeyPatch, given: str, said: str
-) -> None:
+def test_wrong_grpc_ports_fail(monkeypatch: pytest.MonkeyPatch, given: str, said: str) -> None:
     monkeypatch.setenv("LDFI_GRPC_PORT", given)
     with pytest.raises(InvalidConfig, match=said):
         Config.load()
@@ -194,9 +183,7 @@ def test_a_file_with_anything_unknown_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["guardrails", "kafka", "protected_points", "protected_classes"])
-def test_brackets_without_end_are_refused_in_words(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_endless_brackets_are_refused_in_words(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     with monkeypatch.context() as set_:
         set_.setenv(variable(name), "[" * 200_000)
         with pytest.raises(InvalidConfig, match=name):
@@ -263,10 +250,8 @@ def test_check_of_what_is_invalid_is_json_too(monkeypatch: pytest.MonkeyPatch) -
     done = CliRunner().invoke(app, ["check", "--json"])
 
     assert isinstance(done.exception, InvalidConfig)
-    assert json.loads(done.stdout) == {
-        "valid": False,
-        "errors": ["there is no variable LDFI_PROT; did you mean LDFI_PORT?"],
-    }
+    said = "there is no variable LDFI_PROT; did you mean LDFI_PORT?"
+    assert json.loads(done.stdout) == {"valid": False, "errors": [said]}
 
 
 @pytest.mark.parametrize(
@@ -285,9 +270,7 @@ def test_check_tries_the_database(monkeypatch: pytest.MonkeyPatch, database_url:
 @pytest.mark.parametrize(
     "url", ["sqlite:////nowhere/x", f"postgresql+psycopg://kim:{SECRET}@127.0.0.1:9/x"]
 )
-def test_a_database_that_is_not_there_is_unreachable(
-    monkeypatch: pytest.MonkeyPatch, url: str
-) -> None:
+def test_a_missing_database_is_unreachable(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("LDFI_DATABASE_URL", url)
     done = CliRunner().invoke(app, ["check", "--connect"])
 
@@ -303,11 +286,8 @@ def test_the_table_names_every_option() -> None:
 
 
 def test_every_default_passes_its_own_rules() -> None:
-    values = {
-        name: field.default
-        for name, field in Config.model_fields.items()
-        if field.default is not None
-    }
+    defaults = {name: field.default for name, field in Config.model_fields.items()}
+    values = {name: each for name, each in defaults.items() if each is not None}
     assert Config.model_validate(values) == Config.load()
     assert tomllib.loads(f"lease = {Config.load().lease}")["lease"] >= 3
 

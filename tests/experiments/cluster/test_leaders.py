@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import func, select
 
 from ldfi.cli.serve_processes import check_role
 from ldfi.errors import Conflict, Deposed, InvalidConfig
@@ -19,6 +19,7 @@ from ldfi.experiments.cluster.config import Config
 from ldfi.experiments.cluster.election import FileLock, election_of
 from ldfi.experiments.store import halts, leaders
 from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import AuditRow
 from tests.kit.service import client_of, service
 
 
@@ -28,9 +29,6 @@ def enter(db: Database, url: str = "") -> int:
 
 
 def audited(db: Database) -> int:
-    from sqlalchemy import func, select
-
-    from ldfi.experiments.store.schema import AuditRow
 
     with db.read() as session:
         return session.scalar(select(func.count()).select_from(AuditRow)) or 0
@@ -52,13 +50,6 @@ def test_only_the_last_leader_writes(database: Database) -> None:
     assert audited(database) == 3
     with database.read() as session:
         assert leaders.current(session) == leaders.Office(2, "http://second")
-
-
-@pytest.fixture(scope="module")
-def in_memory() -> Iterator[Database]:
-    db = Database("sqlite://")
-    yield db
-    db.close()
 
 
 @given(doings=st.lists(st.sampled_from(["enter", "write", "leave"]), max_size=30), data=st.data())
@@ -161,25 +152,20 @@ def test_a_link_to_a_database_is_locked_as_the_database_itself(tmp_path: Path) -
     asyncio.run(other.give_up())
 
 
+SHARED = {"database_url": "postgresql+psycopg://h/d"}
+
+
 @pytest.mark.parametrize(
     ("role", "given", "lacking"),
     [
         ("api", {}, "LDFI_DATABASE_URL"),
-        ("scheduler", {"database_url": "postgresql+psycopg://h/d"}, "LDFI_TOKENS"),
-        (
-            "api",
-            {"database_url": "postgresql+psycopg://h/d", "tokens": "admin:0123456789abcdef"},
-            "LDFI_MEMBER_KEY",
-        ),
+        ("scheduler", SHARED, "LDFI_TOKENS"),
+        ("api", {**SHARED, "tokens": "admin:0123456789abcdef"}, "LDFI_MEMBER_KEY"),
         ("ingest", {}, "LDFI_KAFKA"),
     ],
 )
 def test_a_role_without_what_it_shares_does_not_start(
-    role: str,
-    given: dict[str, str],
-    lacking: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    role: str, given: dict[str, str], lacking: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidConfig, match=lacking):

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import psycopg
 import pytest
-from sqlalchemy.engine import make_url
 
 from ldfi.experiments.cluster.advisory_lock import KEY
 from ldfi.experiments.store import halts, leaders
 from ldfi.experiments.store.database import Database
 from tests.experiments.members import Member, until
+from tests.experiments.store.test_migrations import psql
 from tests.kit.service import GIVEN, bearer, problem
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
@@ -29,12 +28,6 @@ def members(postgresql_url: str, tmp_path: Path) -> Iterator[dict[str, Member]]:
     yield members
     for member in members.values():
         member.kill()
-
-
-def conninfo(url: str) -> str:
-    """As psycopg wants it."""
-    parsed = make_url(url)
-    return f"host={parsed.query['host']} user={parsed.username} dbname={parsed.database}"
 
 
 def leading(members: dict[str, Member]) -> Member | None:
@@ -71,9 +64,7 @@ def on_record(url: str) -> tuple[leaders.Office | None, str | None]:
         database.close()
 
 
-def test_without_a_leader_any_process_halts_and_who_needs_an_engine_is_told_to_wait(
-    members: dict[str, Member],
-) -> None:
+def test_without_a_leader_any_process_halts_and_the_rest_waits(members: dict[str, Member]) -> None:
     api, first, second = members.values()
     api.start()
     until(lambda: api.state() == "standby")
@@ -155,7 +146,7 @@ def test_a_leader_that_stood_still_steps_down_when_another_leads(
     api, frozen, other = begun(members)
     # When a leader stands still, and its lock is taken from it
     frozen.freeze()
-    with psycopg.connect(conninfo(postgresql_url), autocommit=True) as admin:
+    with psql(postgresql_url) as admin:
         admin.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' "
             "AND granted AND objid = %s",

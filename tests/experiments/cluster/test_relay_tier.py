@@ -48,10 +48,8 @@ class Line:
         else:
             assert json is not None
             self.asks += 1
-            granted = self.leader.ask(
-                json["edge"], json["experiment"], json["arm"], json["ask"], now
-            )
-            answer = {"granted": granted}
+            asked = json["edge"], json["experiment"], json["arm"], json["ask"]
+            answer = {"granted": self.leader.ask(*asked, now)}
         if lost == "answer":
             raise httpx.ReadTimeout("lost")
         return SimpleNamespace(json=lambda: answer)
@@ -117,14 +115,7 @@ class Tier(RuleBasedStateMachine):
         line = self.line
 
         class Wired(EdgeRelay):
-            async def _call(
-                self,
-                method: str,
-                what: str,
-                wait: float,
-                headers: dict[str, str] | None = None,
-                **more: Any,
-            ) -> httpx.Response:
+            async def _call(self, method: str, what: str, *_: Any, **more: Any) -> httpx.Response:
                 answer: httpx.Response = line.call(what, more.get("params"), more.get("json"))
                 return answer
 

@@ -18,63 +18,6 @@ from ldfi.solver.explorer import STRATEGIES
 
 NUMBERS = [each for each in SETTINGS.values() if each.about.limits]
 
-EARLIER: dict[str, Any] = {
-    "max_size": 3,
-    "kinds": ["error"],
-    "strategy": "smallest",
-    "max_union": None,
-    "seed": 7,
-    "delay": 10.0,
-    "treatment": 0.3,
-    "control": 0.2,
-    "members": 50,
-    "member_budget": 10000,
-    "concurrency": 3,
-    "rule": "threshold",
-    "thresholds": {
-        "alpha_harmful": 0.002,
-        "alpha_tolerated": 0.04,
-        "delta": 0.5,
-        "min_samples": 12,
-    },
-    "fdr": 0.05,
-    "window": 30.0,
-    "settle": 5.0,
-    "confirm": False,
-    "verify": True,
-    "rechecks": 2,
-    "min_traffic": 100,
-    "min_consistency": 0.95,
-    "on_drift": "pause",
-    "guardrail": 0.3,
-    "promql": {"failures": "bad", "total": "all"},
-    "approve_above": 4.0,
-}
-"""What the store holds of campaigns that began while thresholds were a document of their own."""
-
-
-def test_a_record_of_an_earlier_release_is_read() -> None:
-    assert Settings.from_json(EARLIER) == Settings(
-        max_size=3,
-        kinds=("error",),
-        strategy="smallest",
-        max_union=None,
-        seed=7,
-        treatment=0.3,
-        control=0.2,
-        members=50,
-        rule="threshold",
-        alpha_harmful=0.002,
-        alpha_tolerated=0.04,
-        delta=0.5,
-        min_samples=12,
-        window=30.0,
-        confirm=False,
-        on_drift="pause",
-        promql=PromqlOutcome("bad", "all"),
-        approve_above=4.0,
-    )
-
 
 def test_what_is_written_is_read_as_the_same() -> None:
     asked = Settings(kinds=("delay",), delta=0.1, promql=PromqlOutcome("bad", "all"))
@@ -95,9 +38,7 @@ def test_every_setting_is_told_in_full(setting: Setting) -> None:
 
 @pytest.mark.parametrize("setting", NUMBERS, ids=lambda each: each.name)
 @given(data=st.data())
-def test_a_number_out_of_bounds_is_refused_with_the_bounds(
-    setting: Setting, data: st.DataObject
-) -> None:
+def test_a_number_out_of_bounds_is_refused_with_them(setting: Setting, data: st.DataObject) -> None:
     limits = setting.about.limits
     value = data.draw(st.floats() if setting.one is float else st.integers())
     within = (

@@ -53,7 +53,8 @@ from tests.experiments.doors.mutations import mutated
 from tests.experiments.streams.test_wire import RECORDED
 from tests.fit.applications import KEYS
 from tests.fit.edges import Held, a_rule
-from tests.kit.streams import request
+from tests.kit.spans import document
+from tests.kit.streams import produce, request
 from tests.scenarios.test_document import HOSTILE, READERS
 
 pytestmark = [
@@ -68,27 +69,10 @@ GROWTH: Final = 300
 
 GOOD_SPANS: Final = [each.value for each in request("ab" * 16) if each.half == "spans"]
 GOOD_METRIC: Final = request("ab" * 16)[-1].value
-OTLP_JSON: Final = json.dumps(
-    {
-        "resourceSpans": [
-            {
-                "resource": {
-                    "attributes": [{"key": "service.name", "value": {"stringValue": "a"}}]
-                },
-                "scopeSpans": [
-                    {
-                        "spans": [
-                            {"traceId": "ab" * 16, "spanId": "cd" * 8, "name": "GET", "kind": 2}
-                        ]
-                    }
-                ],
-            }
-        ]
-    }
-).encode()
-METRICS: Final = json.dumps(
-    {"metrics": [{"device": "d", "trace_id": "ab" * 16, "outcome": "success", "duration_ms": 5}]}
-).encode()
+SPAN: Final = {"traceId": "ab" * 16, "spanId": "cd" * 8, "name": "GET", "kind": 2}
+OTLP_JSON: Final = json.dumps(document(SPAN, service="a")).encode()
+METRIC: Final = {"device": "d", "trace_id": "ab" * 16, "outcome": "success", "duration_ms": 5}
+METRICS: Final = json.dumps({"metrics": [METRIC]}).encode()
 
 
 def drawn(door: str) -> Iterator[random.Random]:
@@ -164,6 +148,9 @@ BODIES: Final = {
 }
 
 
+CHUNKED: Final = "transfer-encoding: chunked"
+
+
 @pytest.mark.timeout(SECONDS + 300)
 @pytest.mark.parametrize("door", BODIES)
 def test_whatever_is_sent_is_taken_or_refused(door: str, serving: Service) -> None:
@@ -198,12 +185,7 @@ def test_whatever_comes_over_a_socket_ends_or_is_answered(door: str, serving: Se
             ("GET /api/v1/edge/rules?edge=e&version=&wait=0", "edge", "baggage: fit=1.k\r\n", ""),
             ("GET /api/v1/status", "operator", "if-none-match: x\r\n", ""),
             ("POST /api/v1/halt", "ingest", "content-length: 14\r\n", '{"reason":"x"}'),
-            (
-                "POST /v1/traces",
-                "ingest",
-                "transfer-encoding: chunked\r\n",
-                "3\r\nabc\r\n0\r\n\r\n",
-            ),
+            ("POST /v1/traces", "ingest", f"{CHUNKED}\r\n", "3\r\nabc\r\n0\r\n\r\n"),
         )
     ]
     # When they are changed, and sent
@@ -294,9 +276,7 @@ def test_no_message_stops_a_worker_or_the_leader(tmp_path: Path) -> None:
     # Then a request behind them is counted
     before = sum(known.traffic.good for known in engine.catalogue.classes.values())
     for number in range(1, 31):
-        for piece in request(f"{number:032x}", "/after"):
-            topic = topics.spans if piece.half == "spans" else topics.metrics
-            producer.send(topic, piece.key, piece.value)
+        produce(stream, topics, request(f"{number:032x}", "/after"))
     end, good = time.monotonic() + 60, before
     while good < before + 30 and time.monotonic() < end:
         step()
@@ -309,17 +289,11 @@ def test_no_message_stops_a_worker_or_the_leader(tmp_path: Path) -> None:
     db.close()
 
 
-SCENARIO: Final = yaml.safe_dump(
-    {
-        "version": 1,
-        "id": "a",
-        "title": "t",
-        "request_class": {"name": "GET /boot"},
-        "request": {"method": "GET", "path": "/boot", "headers": {"accept": "x"}},
-        "faults": ["error@api>http:GET:ratings/"],
-        "expect": {"status": [200], "body_contains": "x"},
-    }
-).encode()
+NAMED: Final = {"version": 1, "id": "a", "title": "t", "request_class": {"name": "GET /boot"}}
+ASKED: Final = {"request": {"method": "GET", "path": "/boot", "headers": {"accept": "x"}}}
+TRIED: Final = {"faults": ["error@api>http:GET:ratings/"]}
+EXPECTED: Final = {"expect": {"status": [200], "body_contains": "x"}}
+SCENARIO: Final = yaml.safe_dump({**NAMED, **ASKED, **TRIED, **EXPECTED}).encode()
 FILES: Final = [SCENARIO, *(text.encode("utf-8", "surrogatepass") for text in HOSTILE.values())]
 
 

@@ -17,12 +17,12 @@ from ldfi.experiments.domain.traffic.known_class import LearnedClass
 from ldfi.experiments.queries.scenario_of_finding import scenario_of
 from ldfi.experiments.store.classes import save
 from ldfi.experiments.store.database import Database
-from ldfi.experiments.store.schema import CampaignRow, ExperimentRow, FindingRow
 from ldfi.fit.protocol.features import request_features
 from ldfi.fit.protocol.points import http_point
 from ldfi.fit.protocol.predicate import Condition, Predicate
 from ldfi.lineage.run_summary import Run, RunCall, Runs
 from tests.experiments.simulated import a_class
+from tests.kit.rows import campaign_row, experiment_row, finding_row
 from tests.scenarios.requests import IDENTIFYING, NEUTRAL, formed
 
 LAYOUT = "api>http:GET:layout/layout"
@@ -58,48 +58,21 @@ def stored(
     """A finding on record, and the experiment that convicted it; the id of the finding."""
     number = next(_ids)
     hypothesis = faults or [f"error@{LAYOUT}"]
-    comparison = {
+    counts = {
         "control": {"devices": 20, "failures": 0},
         "treatment": {"devices": 10, "failures": 10},
     }
+    of = {"campaign_id": f"c{number}", "request_class": request_class}
+    convicted = {"verdict": "harmful", "ended_at": float(number), "comparison": counts}
+    convicted |= {"faults": injected or hypothesis, "lesson": {"runs": runs.to_json()}}
+    found = {"found_at": 1_790_000_000.0, "experiment_id": "another", "traces": [TRACE]}
+    rows = [
+        campaign_row(f"c{number}", definition={"settings": {"delay": 3.0}}),
+        experiment_row(f"e{number}", hypothesis, purpose="confirm", **of | convicted | experiment),
+        finding_row(f"f{number}", hypothesis, **of | found),
+    ]
     with database.change(1_790_000_000.0) as change:
-        change.session.add_all(
-            [
-                CampaignRow(
-                    id=f"c{number}",
-                    state="finished",
-                    definition={"settings": {"delay": 3.0}},
-                    created_at=1.0,
-                ),
-                ExperimentRow(
-                    **{
-                        "id": f"e{number}",
-                        "campaign_id": f"c{number}",
-                        "request_class": request_class,
-                        "purpose": "confirm",
-                        "hypothesis": hypothesis,
-                        "faults": injected or hypothesis,
-                        "state": "decided",
-                        "verdict": "harmful",
-                        "created_at": 1.0,
-                        "ended_at": float(number),
-                        "comparison": comparison,
-                        "lesson": {"runs": runs.to_json()},
-                        **experiment,
-                    }
-                ),
-                FindingRow(
-                    id=f"f{number}",
-                    request_class=request_class,
-                    faults=hypothesis,
-                    state="open",
-                    found_at=1_790_000_000.0,
-                    campaign_id=f"c{number}",
-                    experiment_id="another",
-                    traces=[TRACE],
-                ),
-            ]
-        )
+        change.session.add_all(rows)
     return f"f{number}"
 
 
@@ -113,11 +86,8 @@ def test_a_finding_becomes_a_scenario(database: Database) -> None:
 
     number = made["id"].removeprefix("f")
     assert made["title"] == f"GET /boot fails with error at {LAYOUT}"
-    assert made["request"] == {
-        "method": "GET",
-        "path": "/boot",
-        "headers": {"accept": "application/json", "x-device-type": "tv"},
-    }
+    headers = {"accept": "application/json", "x-device-type": "tv"}
+    assert made["request"] == {"method": "GET", "path": "/boot", "headers": headers}
     assert made["faults"] == [f"error@{LAYOUT}"]
     assert made["delay"] == 3.0
     assert made["seen"] == {
@@ -172,11 +142,8 @@ def test_what_neither_shows_is_hidden(database: Database) -> None:
 def test_a_finding_without_runs_is_still_a_scenario(database: Database) -> None:
     made = document(database, stored(database, Runs()))
 
-    assert made["request"] == {
-        "method": "GET",
-        "path": "/",
-        "headers": {"accept": "application/json"},
-    }
+    accept = {"accept": "application/json"}
+    assert made["request"] == {"method": "GET", "path": "/", "headers": accept}
     assert "lineage" not in made
 
 

@@ -3,10 +3,8 @@ record and whatever still runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,13 +19,6 @@ from tests.kit.campaigns import an_experiment
 from tests.kit.drawn_store import Drawn, Store, stores
 
 NOW = 1_000_000.0
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[Database]:
-    found = Database("sqlite://")
-    yield found
-    found.close()
 
 
 def running(draw: Any, drawn: Drawn) -> Experiment:
@@ -46,8 +37,8 @@ def running(draw: Any, drawn: Drawn) -> Experiment:
 
 
 @given(store=stores(NOW), data=st.data())
-def test_counts_add_up(database: Database, store: Store, data: st.DataObject) -> None:
-    with database.change(NOW) as change:
+def test_counts_add_up(in_memory: Database, store: Store, data: st.DataObject) -> None:
+    with in_memory.change(NOW) as change:
         store.put(change)
     live = {
         each.row.id: running(data.draw, each)
@@ -60,7 +51,7 @@ def test_counts_add_up(database: Database, store: Store, data: st.DataObject) ->
         else DeviceCounts(**each.devices)
         for each in store.experiments
     }
-    with database.read() as session:
+    with in_memory.read() as session:
         for each in session.query(ExperimentRow):
             assert experiment_summary(each, live.get(each.id)).counts == expected[each.id]
         rows = session.query(CampaignRow).order_by(CampaignRow.id).all()

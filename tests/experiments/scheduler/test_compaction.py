@@ -172,9 +172,7 @@ def test_of_two_that_fold_at_once_the_later_one_undoes_nothing(
     assert told(world.database, world.now) == before
 
 
-def test_what_is_too_young_to_be_dropped_is_folded_all_the_same(
-    second_run: tuple[World, Campaign],
-) -> None:
+def test_what_is_too_young_to_be_dropped_is_folded_too(second_run: tuple[World, Campaign]) -> None:
     # Given a campaign in its second run, the first of which ended some days ago
     world, campaign = second_run
     before, there = told(world.database, world.now), results(world.database)

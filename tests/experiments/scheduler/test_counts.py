@@ -96,9 +96,7 @@ def test_what_is_no_count_counts_nothing(db: Database, value: str) -> None:
     assert experiment.arms["treatment"].total == 0
 
 
-def test_the_watch_goes_on_after_what_is_no_count(
-    db: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_watch_goes_on_after_no_count(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts, "LOOK_SECONDS", 0.05)
     world, metrics = World(db), ProductionMetrics()
     _, experiment = armed(world, ASKED)
@@ -132,7 +130,3 @@ def test_with_nothing_else_the_root_span_is_believed(db: Database) -> None:
         assert {tuple(row.faults) for row in session.scalars(select(FindingRow))} == FOUND
         rows = list(session.scalars(select(ExperimentRow)))
     assert all(len(world.exposed[row.id]) <= row.members_charged for row in rows)
-
-
-def test_the_expression_is_filled_in_for_one_arm() -> None:
-    assert counts.filled_in(COUNTS.total, "e1", "control") == 'all{e="e1",a="control"}'

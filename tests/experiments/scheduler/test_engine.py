@@ -4,54 +4,29 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
 from ldfi.errors import Conflict, Halted, NotFound
-from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
+from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.judging.experiment import Experiment
-from ldfi.experiments.domain.settings import Limits, Settings
+from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import ClassChange
 from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.scheduler.engine import AT_ONCE, Engine
 from ldfi.experiments.store.database import SERVICE, Change, Database
-from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
+from ldfi.experiments.store.schema import AuditRow, CampaignRow, FindingRow
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.spans import span
 from ldfi.testing.world import FOUND, PROGRAM, QUICK, World
-
-
-@pytest.fixture
-def db(database_url: str) -> Iterator[Database]:
-    db = Database(database_url)
-    yield db
-    db.close()
-
-
-def a_world(db: Database, limits: Limits | None = None, edges: int = 1) -> World:
-    return World(db, edges=edges, limits=limits)
-
-
-def start(world: World, settings: Settings = QUICK, **more: object) -> Campaign:
-    definition = replace(Definition(settings), **more)  # type: ignore[arg-type]
-    return world.engine.scheduler.commands.start(definition, "operator", world.now)
-
-
-def experiments_of(db: Database) -> list[ExperimentRow]:
-    with db.read() as session:
-        query = select(ExperimentRow).order_by(ExperimentRow.created_at, ExperimentRow.id)
-        return list(session.scalars(query))
-
-
-def findings_of(db: Database) -> dict[tuple[str, ...], str]:
-    with db.read() as session:
-        return {tuple(row.faults): row.state for row in session.scalars(select(FindingRow))}
+from tests.kit.campaigns import experiments_of, start
 
 
 def test_a_refused_call_without_an_address_is_no_point_of_its_own(db: Database) -> None:
@@ -71,7 +46,7 @@ def test_a_refused_call_without_an_address_is_no_point_of_its_own(db: Database) 
 
 
 def test_edges_and_record_know_for_how_long_contexts_hold(db: Database) -> None:
-    world = a_world(db)
+    world = World(db)
     campaign = start(world, replace(QUICK, patience=40.0))
     world.until_armed()
     world.step()
@@ -110,24 +85,20 @@ def test_a_class_knows_what_ends_minutes_after_its_requests(db: Database) -> Non
 
 def test_from_traffic_to_findings(db: Database) -> None:
     # Given a service that watches an application with one single and one double weakness
-    world = a_world(db, edges=2)
+    world = World(db, edges=2)
     campaign = start(world)
     # When traffic goes on until nothing is left to try
     world.steps(120)
     # Then it has found them, confirmed them, and written them down
-    assert (campaign.state, campaign.reason) == (
-        "finished",
-        "nothing left to try within the bounds",
-    )
-    assert findings_of(db) == dict.fromkeys(FOUND, "open")
+    end = ("finished", "nothing left to try within the bounds")
+    assert (campaign.state, campaign.reason) == end
+    assert world.findings() == dict.fromkeys(FOUND, "open")
     rows = experiments_of(db)
     assert {row.state for row in rows} == {"decided"}
     assert [row.purpose for row in rows].count("confirm") == 2
     # And nothing is armed any more, and every exposed device is charged, none twice
     assert not world.rules()
-    assert {row.id: row.members_charged for row in rows} == {
-        row.id: len(world.exposed[row.id]) for row in rows
-    }
+    assert all(row.members_charged == len(world.exposed[row.id]) for row in rows)
     # And all of it is in the audit
     with db.read() as session:
         what = set(session.scalars(select(AuditRow.what)))
@@ -135,7 +106,7 @@ def test_from_traffic_to_findings(db: Database) -> None:
 
 
 def test_halt_disarms_at_once_and_nothing_starts_before_resume(db: Database) -> None:
-    world = a_world(db)
+    world = World(db)
     campaign = start(world)
     world.until_armed()
 
@@ -153,7 +124,7 @@ def test_halt_disarms_at_once_and_nothing_starts_before_resume(db: Database) -> 
 
 
 def test_a_halt_by_another_process_is_followed(db: Database) -> None:
-    world, other = a_world(db), Engine(db, now=1000.0)
+    world, other = World(db), Engine(db, now=1000.0)
     start(world)
     world.until_armed()
 
@@ -164,7 +135,7 @@ def test_a_halt_by_another_process_is_followed(db: Database) -> None:
 
 
 def test_no_experiment_starts_while_the_steady_state_does_not_hold(db: Database) -> None:
-    world = a_world(db)
+    world = World(db)
     world.steps(3)
     for number in range(100):
         trace_id = f"{10_000 + number:032x}"
@@ -184,7 +155,7 @@ def test_no_experiment_starts_while_the_steady_state_does_not_hold(db: Database)
 def test_budgets_are_never_overspent(db: Database) -> None:
     # Given budgets that are not enough for the campaign, and several edges
     limits = Limits(members_per_hour=45, members_per_day=60)
-    world = a_world(db, limits, edges=3)
+    world = World(db, edges=3, limits=limits)
     campaign = start(world, replace(QUICK, members=20))
     # When it has gone on for an hour
     world.steps(60)
@@ -201,7 +172,7 @@ def test_budgets_are_never_overspent(db: Database) -> None:
 
 def test_schedulers_that_race_share_one_budget_and_one_slot_for_each_class(db: Database) -> None:
     limits = Limits(members_per_hour=70)
-    one, other = a_world(db, limits), a_world(db, limits)
+    one, other = World(db, limits=limits), World(db, limits=limits)
     start(one, replace(QUICK, members=20))
     start(other, replace(QUICK, members=20))
     for _ in range(60):
@@ -235,10 +206,8 @@ def test_many_classes_at_once_and_no_device_in_two_experiments(db: Database) -> 
         assert len(list(session.scalars(select(FindingRow)))) == 6
 
 
-def test_an_edge_that_is_cut_off_blocks_its_class_until_its_lease_has_run_out(
-    db: Database,
-) -> None:
-    world = a_world(db, edges=2)
+def test_an_edge_that_is_cut_off_blocks_its_class_until_its_lease_has_run_out(db: Database) -> None:
+    world = World(db, edges=2)
     start(world, replace(QUICK, admission="all"))
     first = world.until_armed()
     world.step()
@@ -260,7 +229,7 @@ def test_an_edge_that_is_cut_off_blocks_its_class_until_its_lease_has_run_out(
 
 def test_a_restart_goes_on_where_it_was(db: Database) -> None:
     # Given a campaign that is broken off in the middle, without a word
-    world = a_world(db)
+    world = World(db)
     campaign = start(world)
     while len([row for row in experiments_of(db) if row.state == "decided"]) < 3:
         world.step()
@@ -271,7 +240,7 @@ def test_a_restart_goes_on_where_it_was(db: Database) -> None:
     world.steps(120)
     # Then the campaign has gone on to its end, and nothing decided was tried again
     assert again.state == "finished"
-    assert findings_of(db) == dict.fromkeys(FOUND, "open")
+    assert world.findings() == dict.fromkeys(FOUND, "open")
     tried = [
         (row.purpose, *row.hypothesis)
         for row in experiments_of(db)
@@ -286,7 +255,7 @@ def test_a_restart_goes_on_where_it_was(db: Database) -> None:
 
 
 def test_a_maintenance_window_ends_what_it_touches_and_lets_nothing_start(db: Database) -> None:
-    world = a_world(db)
+    world = World(db)
     campaign = start(world)
     world.until_armed()
     window = Maintenance("m1", "ann", "upgrade", ("layout",), world.now, world.now + 20)
@@ -301,17 +270,17 @@ def test_a_maintenance_window_ends_what_it_touches_and_lets_nothing_start(db: Da
 
 
 def test_protected_points_are_never_touched(db: Database) -> None:
-    world = a_world(db, Limits(protected_points=("lay*",)))
+    world = World(db, limits=Limits(protected_points=("lay*",)))
     campaign = start(world)
     world.steps(120)
 
     assert campaign.state == "finished"
-    assert set(findings_of(db)) == {("error@playlist", "error@popular")}
+    assert set(world.findings()) == {("error@playlist", "error@popular")}
     assert not any("layout" in fault for row in experiments_of(db) for fault in row.faults)
 
 
 def test_above_a_risk_an_operator_has_to_approve(db: Database) -> None:
-    world = a_world(db)
+    world = World(db)
     campaign = start(world, replace(QUICK, approve_above=0.0, max_size=1, confirm=False))
     world.steps(10)
     (waiting,) = campaign.running.values()
@@ -337,10 +306,8 @@ def test_above_a_risk_an_operator_has_to_approve(db: Database) -> None:
         assert all(e.hypothesis != other.hypothesis for each in running for e in each)
 
 
-def test_a_finding_that_was_repaired_is_fixed_and_one_that_comes_back_has_regressed(
-    db: Database,
-) -> None:
-    world = a_world(db)
+def test_a_repaired_finding_is_fixed_and_one_that_comes_back_has_regressed(db: Database) -> None:
+    world = World(db)
     start(world)
     world.steps(120)
     broken = PROGRAM
@@ -349,23 +316,21 @@ def test_a_finding_that_was_repaired_is_fixed_and_one_that_comes_back_has_regres
     world.programs["/boot"] = Call("root", (*broken.steps[:2], repaired))
     start(world)
     world.steps(150)
-    assert findings_of(db)[("error@layout",)] == "fixed"
-    assert findings_of(db)[("error@playlist", "error@popular")] == "open"
+    assert world.findings()[("error@layout",)] == "fixed"
+    assert world.findings()[("error@playlist", "error@popular")] == "open"
     # And when it is brought back
     world.programs["/boot"] = broken
     start(world)
     world.steps(150)
-    assert findings_of(db)[("error@layout",)] == "regressed"
+    assert world.findings()[("error@layout",)] == "regressed"
 
 
-def test_what_is_confirmed_in_a_run_that_took_no_level_is_a_finding_like_any_other(
-    db: Database,
-) -> None:
+def test_what_is_confirmed_in_a_run_without_a_level_is_a_finding(db: Database) -> None:
     # Given a pair that was found, and a service whose fallback is then taken away
-    world = a_world(db)
+    world = World(db)
     start(world, replace(QUICK, rechecks=0))
     world.steps(120)
-    assert findings_of(db) == dict.fromkeys(FOUND, "open")
+    assert world.findings() == dict.fromkeys(FOUND, "open")
     alone = (Step("optional", (Call("ratings"),)), Step("critical", (Call("layout"),)))
     world.programs["/boot"] = Call("root", (*alone, Step("critical", (Call("playlist"),))))
     # When the next campaign tries what was found before, and suspects a part of it
@@ -376,7 +341,7 @@ def test_what_is_confirmed_in_a_run_that_took_no_level_is_a_finding_like_any_oth
             break
     # Then that is confirmed once, and nobody is hurt for it again and again
     assert second.state == "finished"
-    assert findings_of(db)[("error@playlist",)] == "open"
+    assert world.findings()[("error@playlist",)] == "open"
     confirmed = [row for row in experiments_of(db) if row.faults == ["error@playlist"]]
     assert sum(row.purpose == "confirm" for row in confirmed) == 1
     assert {row.state for row in experiments_of(db)} == {"decided"}
@@ -410,7 +375,7 @@ def test_what_one_experiment_raises_ends_that_one_and_nothing_else(
     rows = experiments_of(db)
     ended = [row for row in rows if row.ended_at is not None]
     assert {row.state for row in ended if row.request_class == "GET /b"} == {"decided"}
-    assert ("error@one",) in findings_of(db)
+    assert ("error@one",) in world.findings()
     mistakes = [row for row in ended if row.request_class == "GET /a"]
     assert {(row.state, row.verdict) for row in mistakes} == {("aborted", None)}
     assert all(row.reason == f"{reason}: ZeroDivisionError: a mistake" for row in mistakes)
@@ -418,7 +383,7 @@ def test_what_one_experiment_raises_ends_that_one_and_nothing_else(
 
 
 def test_a_finding_with_a_fallback_is_verified_in_a_campaign_of_its_own(db: Database) -> None:
-    world = a_world(db)
+    world = World(db)
     start(world)
     world.steps(120)
     pair = frozenset({"error@playlist", "error@popular"})
@@ -431,7 +396,7 @@ def test_a_finding_with_a_fallback_is_verified_in_a_campaign_of_its_own(db: Data
 
 
 def test_a_class_whose_lineage_changed_is_explored_anew(db: Database) -> None:
-    world = a_world(db)
+    world = World(db)
     campaign = start(world, replace(QUICK, min_traffic=600))
     world.steps(16)
     world.until_armed()
@@ -440,12 +405,12 @@ def test_a_class_whose_lineage_changed_is_explored_anew(db: Database) -> None:
     world.steps(200)
 
     assert campaign.state == "finished"
-    assert ("error@new",) in findings_of(db)
+    assert ("error@new",) in world.findings()
     assert world.engine.catalogue.classes["GET /boot"].version == 2
 
 
 def test_a_class_held_for_drift_stays_held_over_a_restart(db: Database) -> None:
-    world = a_world(db)
+    world = World(db)
     campaign = start(world, replace(QUICK, min_traffic=600, on_drift="pause"))
     world.steps(16)
     world.until_armed()
@@ -462,29 +427,23 @@ def test_a_class_held_for_drift_stays_held_over_a_restart(db: Database) -> None:
 
 
 def test_an_asked_for_experiment_is_confirmed_before_anybody_is_told(db: Database) -> None:
-    world = a_world(db)
+    world = World(db)
     start(world, hypotheses=(frozenset({"error@layout"}),), classes=("GET /boot",))
     world.steps(60)
     assert [row.purpose for row in experiments_of(db)] == ["explore", "confirm"]
-    assert findings_of(db) == {("error@layout",): "open"}
+    assert world.findings() == {("error@layout",): "open"}
 
 
 def test_what_comes_too_late_is_counted(db: Database) -> None:
-    world = a_world(db)
+    world = World(db)
     start(world, replace(QUICK, max_size=1))
     experiment = world.until_armed()
     while experiment in world.rules():
         world.step()
     world.steps(3)
-    late = span(
-        "root",
-        kind="server",
-        trace="e" * 32,
-        method="GET",
-        url="http://a/boot",
-        experiment=experiment,
-        arm="treatment",
-    )
+    marks: dict[str, Any] = {"experiment": experiment, "arm": "treatment"}
+    asked = {"method": "GET", "url": "http://a/boot", **marks}
+    late = span("root", kind="server", trace="e" * 32, **asked)
     world.engine.receive_spans([late], world.now)
     world.engine.receive_outcomes([Outcome("e" * 32, "late", "", success=False)], world.now)
     world.step()
@@ -512,7 +471,7 @@ def test_what_cannot_be_used_is_counted(db: Database) -> None:
 
 
 def test_campaigns_are_stopped_paused_and_found_by_name(db: Database) -> None:
-    world = a_world(db)
+    world = World(db)
     scheduler = world.engine.scheduler
     first, second = start(world), start(world, classes=("GET /elsewhere*",))
     world.until_armed()
@@ -537,16 +496,29 @@ def test_campaigns_are_stopped_paused_and_found_by_name(db: Database) -> None:
     assert states == {first.id: "stopped", second.id: "running"}
 
 
+GONE = OperationalError("COMMIT", {}, Exception("gone"))
+
+
+@contextmanager
+def away(monkeypatch: pytest.MonkeyPatch, what: str) -> Iterator[None]:
+    """Have the database gone whenever the store does this."""
+
+    def fail(*_: object) -> None:
+        raise GONE
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"ldfi.experiments.store.{what}", fail)
+        yield
+
+
 def test_a_halt_that_cannot_be_put_on_record_holds_all_the_same(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = a_world(db)
+    world = World(db)
     start(world)
     world.until_armed()
     # Given a database that is away just when everything has to stop
-    away = OperationalError("COMMIT", {}, Exception("gone"))
-    with monkeypatch.context() as patch:
-        patch.setattr("ldfi.experiments.store.halts.set_halted", _raising(away))
+    with away(monkeypatch, "halts.set_halted"):
         with pytest.raises(OperationalError):
             world.engine.scheduler.switch.halt("now", "ann", world.now)
         assert not world.rules()
@@ -560,7 +532,7 @@ def test_a_halt_that_cannot_be_put_on_record_holds_all_the_same(
 
 
 def test_a_halt_that_is_heeded_before_it_is_on_record_holds(db: Database) -> None:
-    world = a_world(db)
+    world = World(db)
     campaign = start(world)
     world.until_armed()
     switch = world.engine.scheduler.switch
@@ -581,7 +553,7 @@ def test_a_halt_that_is_heeded_before_it_is_on_record_holds(db: Database) -> Non
 
 
 def test_a_halt_that_is_heeded_takes_no_reason_away(db: Database) -> None:
-    world = a_world(db)
+    world = World(db)
     scheduler = world.engine.scheduler
     scheduler.switch.halt("checkout is slow", "ann", world.now)
     scheduler.switch.heed("records are down")
@@ -589,10 +561,8 @@ def test_a_halt_that_is_heeded_takes_no_reason_away(db: Database) -> None:
     assert scheduler.state.halted == "checkout is slow; also: records are down"
 
 
-def test_a_halt_that_is_heeded_and_lifted_before_the_next_step_aborts_what_ran(
-    db: Database,
-) -> None:
-    world = a_world(db)
+def test_a_halt_heeded_and_lifted_before_the_next_step_aborts_what_ran(db: Database) -> None:
+    world = World(db)
     start(world)
     world.until_armed()
     switch = world.engine.scheduler.switch
@@ -616,11 +586,8 @@ def test_a_halt_that_the_database_cuts_short_ends_everything_at_the_next_step(
         world.step()
     armed = campaign.active()
     # When the database fails after the halt is on record, and before any of them is
-    away = OperationalError("COMMIT", {}, Exception("gone"))
-    with monkeypatch.context() as patch:
-        patch.setattr("ldfi.experiments.store.experiments.move", _raising(away))
-        with pytest.raises(OperationalError):
-            world.engine.scheduler.switch.halt("now", "ann", world.now)
+    with away(monkeypatch, "experiments.move"), pytest.raises(OperationalError):
+        world.engine.scheduler.switch.halt("now", "ann", world.now)
     assert not world.rules()
     world.steps(12)
     # Then both end as halted, and neither gets a verdict
@@ -631,19 +598,16 @@ def test_a_drift_is_told_to_every_campaign_although_the_database_fails_in_betwee
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given two campaigns on a class, of which the first has an experiment armed
-    world = a_world(db)
+    world = World(db)
     settings = replace(QUICK, on_drift="pause")
     first, second = start(world, settings), start(world, settings)
     while not (first.active() and second.explorations):
         world.step()
     # When its lineage changes, and the database is away just when the experiment is disarmed
-    drifted = ClassChange(
-        "changed", world.engine.catalogue.classes["GET /boot"], frozenset({"new"})
-    )
-    away = OperationalError("COMMIT", {}, Exception("gone"))
-    with monkeypatch.context() as patch:
+    known = world.engine.catalogue.classes["GET /boot"]
+    drifted = ClassChange("changed", known, frozenset({"new"}))
+    with away(monkeypatch, "experiments.move"), monkeypatch.context() as patch:
         patch.setattr(world.engine.catalogue, "changes", lambda: [drifted])
-        patch.setattr("ldfi.experiments.store.experiments.move", _raising(away))
         with pytest.raises(OperationalError):
             world.engine.tick(world.now + 0.6)
     world.engine.board.clear()  # as the engine does
@@ -654,15 +618,8 @@ def test_a_drift_is_told_to_every_campaign_although_the_database_fails_in_betwee
         assert [row.held for row in session.scalars(select(CampaignRow))] == [["GET /boot"]] * 2
 
 
-def _raising(error: Exception) -> Callable[..., None]:
-    def fail(*_: object) -> None:
-        raise error
-
-    return fail
-
-
 def test_a_scheduler_that_stalled_gives_up_what_another_one_has_closed(db: Database) -> None:
-    world, other = a_world(db), Engine(db, now=1000.0)
+    world, other = World(db), Engine(db, now=1000.0)
     start(world)
     first = world.until_armed()
     # Given a scheduler that did nothing for longer than a lease, and another that was there
@@ -679,7 +636,7 @@ def test_a_scheduler_that_stalled_gives_up_what_another_one_has_closed(db: Datab
 
 
 def test_a_campaign_that_is_over_takes_no_room(db: Database) -> None:
-    world = a_world(db)
+    world = World(db)
     campaign = start(world, replace(QUICK, max_size=1, rechecks=0))
     world.steps(150)
     assert campaign.state == "finished"
@@ -702,20 +659,19 @@ class Flaky:
     def change(self, now: float, who: str = SERVICE) -> Iterator[Change]:
         fails = self._chance.random() < self.share
         self.failed += fails
-        away = OperationalError("COMMIT", {}, Exception("gone"))
         if fails and self._chance.random() < 0.5:
-            raise away
+            raise GONE
         with self._change(now, who) as change:
             yield change
         if fails:
-            raise away
+            raise GONE
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_database_that_fails_now_and_then_loses_nothing(
     db: Database, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    world = a_world(db)
+    world = World(db)
     campaign = start(world, replace(QUICK, admission="all"))  # short ones: some must get through
     # Given a database of which every fifth transaction fails
     flaky = Flaky(db, seed, share=0.2)
@@ -730,7 +686,7 @@ def test_a_database_that_fails_now_and_then_loses_nothing(
     flaky.share = 0.0
     world.steps(120)
     # Then what was found is on record, and so is the end of everything
-    assert findings_of(db) == dict.fromkeys(FOUND, "open")
+    assert world.findings() == dict.fromkeys(FOUND, "open")
     assert {row.state for row in experiments_of(db)} <= {"decided", "aborted"}
     with db.read() as session:
         row = session.get_one(CampaignRow, campaign.id)
@@ -747,7 +703,7 @@ def test_a_database_that_fails_now_and_then_loses_nothing(
 def test_a_campaign_of_which_nobody_knows_whether_it_was_started_goes_on_if_it_was(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = a_world(db)
+    world = World(db)
     # Given campaigns whose start is answered by an error, whether it is on record or not
     for seed in range(12):
         with monkeypatch.context() as patch:

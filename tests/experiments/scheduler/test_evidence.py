@@ -24,11 +24,8 @@ Answer = TypeVar("Answer")
 def test_questions_are_answered_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given a class of which all is known, and whose results take long to go over
     threads: list[int] = []
-    gathered, going_on, asked = (
-        evidence.knowledge_from,
-        threading.Event(),
-        Caller("1", "ann", "viewer"),
-    )
+    gathered, going_on = evidence.knowledge_from, threading.Event()
+    asked = Caller("1", "ann", "viewer")
 
     def slowly(known: KnownClass, taught: Taught) -> Knowledge:
         threads.append(threading.get_ident())

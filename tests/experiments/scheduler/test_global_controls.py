@@ -29,27 +29,13 @@ from ldfi.fit.protocol.rules import Lease, read_lease
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.world import START, World
 from tests.experiments.simulated import BOOT
-from tests.kit.campaigns import an_experiment
+from tests.kit.campaigns import SWIFT, an_experiment
 
 NAMES: Final = ("", "checkout", "search")
 DAY: Final = arming.DAY
-PROGRAM: Final = Call(
-    "root",
-    (
-        Step("optional", (Call("api>http:GET:ratings/stars"),)),
-        Step("critical", (Call("api>http:GET:layout/screens"),)),
-    ),
-)
-QUICK: Final = Settings(
-    kinds=("error",),
-    treatment=0.2,
-    control=0.2,
-    min_traffic=50,
-    settle=1.0,
-    follow=0.0,
-    apart=0.0,
-    rechecks=0,
-)
+STARS, LAYOUT = (Call(f"api>http:GET:{each}") for each in ("ratings/stars", "layout/screens"))
+PROGRAM: Final = Call("root", (Step("optional", (STARS,)), Step("critical", (LAYOUT,))))
+QUICK: Final = replace(SWIFT, treatment=0.2, control=0.2, rechecks=0)
 
 
 @dataclass
@@ -77,10 +63,8 @@ class Installation:
 
     def world(self, name: str) -> World:
         """One namespace at work: a program of its own, and the same devices as all others."""
-        global_controls = self.global_controls(name)
-        engine = Engine(
-            self.stores[name], now=START, limits=self.limits, global_controls=global_controls
-        )
+        above = self.global_controls(name)
+        engine = Engine(self.stores[name], now=START, limits=self.limits, global_controls=above)
         self.engines[name] = engine
         return World(self.stores[name], {"/boot": PROGRAM}, engine=engine)
 
@@ -172,9 +156,7 @@ def test_neither_the_limits_of_all_nor_those_of_one_are_ever_exceeded(
         _end(stores, *left, now)
 
 
-def test_what_is_left_of_the_limits_of_all_may_be_used_and_no_more(
-    stores: Mapping[str, Database],
-) -> None:
+def test_what_is_left_of_the_limits_of_all_may_be_used(stores: Mapping[str, Database]) -> None:
     """Or a limit of nothing would pass the test above."""
     now = 1e6 + next(_TURN) * 10 * DAY
     limits = Limits(max_concurrent=9, members_per_hour=50, members_per_day=60)
@@ -189,11 +171,8 @@ def test_what_is_left_of_the_limits_of_all_may_be_used_and_no_more(
     second = arm("search", 25)
     assert isinstance(second, Armed)
     assert second.members == 25
-    third = arm("", 30)
-    assert third == Refused(
-        "budget spent: 5 members are left of the budget of all namespaces of the last hour",
-        spent=True,
-    )
+    said = "budget spent: 5 members are left of the budget of all namespaces of the last hour"
+    assert arm("", 30) == Refused(said, spent=True)
     busy = arm("search", 20, replace(limits, max_concurrent=1))
     assert isinstance(busy, Refused)
     assert busy.reason == "1 experiments run already, at most 1 may"
@@ -230,13 +209,14 @@ def test_others_are_told_a_salt_and_no_id(stores: Mapping[str, Database]) -> Non
     now = 1e6 + next(_TURN) * 10 * DAY
     here = Installation(Limits(), dict(stores))
     _campaigns(stores, now)
-    first = here.global_controls("checkout").arm(
-        stores["checkout"], an_order("first", 20, now), Limits(), now
-    )
-    second = here.global_controls("").arm(stores[""], an_order("second", 20, now), Limits(), now)
 
-    assert isinstance(first, Armed)
-    assert isinstance(second, Armed)
+    def arm(namespace: str, name: str) -> Armed:
+        order, store = an_order(name, 20, now), stores[namespace]
+        answer = here.global_controls(namespace).arm(store, order, Limits(), now)
+        assert isinstance(answer, Armed)
+        return answer
+
+    first, second = arm("checkout", "first"), arm("", "second")
     assert [claim.salt for claim in second.yields_to] == [first.salt]
     assert first.salt != "first"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pytest
 
@@ -17,10 +16,11 @@ from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.traffic.baseline import Spell
 from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.store.database import Database
-from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
+from ldfi.experiments.store.schema import CampaignRow
 from ldfi.testing.spans import span
 from ldfi.testing.world import QUICK, Fate, World
 from tests.kit.campaigns import an_experiment, start
+from tests.kit.rows import experiment_row
 
 FREEZE = Calendar(blackouts=(Blackout("1970-01-01", "1970-01-02", "freeze"),))
 
@@ -145,15 +145,11 @@ def armed_elsewhere(request_class: str) -> Trip:
     def trip(scene: Scene) -> None:
         with scene.database.change(scene.world.now) as change:
             now = scene.world.now
-            values: dict[str, Any] = dict.fromkeys(
-                ("risk", "members_reserved", "members_charged", "members_hurt"), 0
-            )
-            values |= {"id": "theirs", "campaign_id": scene.campaign.id, "run": 1, "reason": ""}
-            values |= {"request_class": request_class, "active_class": request_class}
-            values |= {"purpose": "explore", "hypothesis": [], "faults": [], "state": "armed"}
-            values |= {"created_at": now, "armed_at": now, "lease_until": now + 3_600}
-            values |= {"allocation": {"salt": "theirs", "treatment": 0.1, "control": 0.1}}
-            change.session.add(ExperimentRow(**values))
+            of = {"campaign_id": scene.campaign.id, "run": 1, "state": "armed"}
+            of |= {"request_class": request_class, "active_class": request_class}
+            of |= {"created_at": now, "armed_at": now, "lease_until": now + 3_600}
+            of |= {"allocation": {"salt": "theirs", "treatment": 0.1, "control": 0.1}}
+            change.session.add(experiment_row("theirs", (), **of))
 
     return trip
 
@@ -163,6 +159,11 @@ def one_at_a_time(scene: Scene) -> None:
     armed_elsewhere("GET /elsewhere")(scene)
 
 
+protected, spent = limited(protected_classes=("* /boot",)), limited(members_per_hour=5)
+armed_here = armed_elsewhere("GET /boot")
+HURT, UNKNOWN = "bystanders were hurt lately", "steady state is not known:"
+
+
 TRIPS: dict[str, tuple[Trip, str]] = {
     "kill switch": (halted, "halted: release"),
     "guardrails": (breached, "guardrail does not hold: errors < 5"),
@@ -170,34 +171,16 @@ TRIPS: dict[str, tuple[Trip, str]] = {
     "edges": (edges_gone, "no edge asks for rules"),
     "campaign": (paused_elsewhere, "the campaign does not run: it is paused"),
     "maintenance windows": (in_maintenance, "maintenance of layout by ann: upgrade"),
-    "protected classes": (
-        limited(protected_classes=("* /boot",)),
-        "the class is protected: GET /boot",
-    ),
+    "protected classes": (protected, "the class is protected: GET /boot"),
     "bystanders": (hurting, "bystanders are hurt: "),
-    "cool-down": (
-        just_ended,
-        "an experiment on the same service or system has just ended: theirs",
-    ),
-    "one at a time": (
-        another_is_armed,
-        "bystanders were hurt lately, so experiments run one at a time: theirs",
-    ),
-    "recent outcomes": (
-        unheard,
-        "steady state is not known: 0 outcomes came in the last 10 minutes",
-    ),
+    "cool-down": (just_ended, "an experiment on the same service or system has just ended: theirs"),
+    "one at a time": (another_is_armed, f"{HURT}, so experiments run one at a time: theirs"),
+    "recent outcomes": (unheard, f"{UNKNOWN} 0 outcomes came in the last 10 minutes"),
     "reports": (sampled, "of 8"),
     "steady state": (failing, "steady state does not hold:"),
     "concurrency": (one_at_a_time, "1 experiments run already, at most 1 may"),
-    "one experiment a class": (
-        armed_elsewhere("GET /boot"),
-        "another experiment runs on this class: theirs",
-    ),
-    "budgets": (
-        limited(members_per_hour=5),
-        "budget spent: 5 members are left of the budget of the last hour",
-    ),
+    "one experiment a class": (armed_here, "another experiment runs on this class: theirs"),
+    "budgets": (spent, "budget spent: 5 members are left of the budget of the last hour"),
 }
 """How each is tripped while everything else is well, and what a campaign says that waits for it."""
 
@@ -215,9 +198,7 @@ def test_every_guard_is_tripped_here() -> None:
 
 
 @pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.name)
-def test_a_guard_lets_nothing_be_armed_and_the_campaign_says_why(
-    scene: Scene, guard: Guard
-) -> None:
+def test_a_guard_lets_nothing_be_armed_and_campaigns_say_why(scene: Scene, guard: Guard) -> None:
     world, (trip, words) = scene.world, TRIPS[guard.name]
     trip(scene)
     for _ in range(8):
@@ -257,9 +238,7 @@ def test_what_is_armed_is_disarmed_within_a_step(scene: Scene, guard: Guard) -> 
     assert not world.rules()
 
 
-def test_what_was_approved_is_not_armed_where_the_steady_state_does_not_hold(
-    database: Database,
-) -> None:
+def test_what_was_approved_is_not_armed_without_a_steady_state(database: Database) -> None:
     world = World(database)
     campaign = start(world, replace(QUICK, approve_above=0.0))
     world.steps(10)

@@ -69,17 +69,8 @@ class Street(World):
         if up and meant and self.marks:
             instance = f"{self.shop.instance:x}"
             said = str(Mark(str(arm), experiment, instance, *FAULT.split("@", 1)))
-            spans.append(
-                span(
-                    "m",
-                    "c",
-                    "internal",
-                    "shop",
-                    trace=trace,
-                    at=(start + 300, start + 300),
-                    mark=said,
-                )
-            )
+            when = (start + 300, start + 300)
+            spans.append(span("m", "c", "internal", "shop", False, when, trace, mark=said))
         dead = up and hit and self.shop.dies
         if dead:
             self.shop.die(now)
@@ -129,9 +120,7 @@ def run(world: Street, classes: tuple[str, ...] = ()) -> Campaign:
 
 @pytest.mark.parametrize("paths", [("/page",), ("/page", "/list")], ids=["one class", "two"])
 @pytest.mark.parametrize("caught", [False, True], ids=["devices see it", "a fallback hides it"])
-def test_one_experiment_one_suspicion_no_second_death(
-    street: Street, caught: bool, paths: tuple[str, ...]
-) -> None:
+def test_one_suspicion_and_one_death(street: Street, caught: bool, paths: tuple[str, ...]) -> None:
     street.shop.caught = caught
     street.programs = dict.fromkeys(paths, street.programs["/page"])
 
@@ -140,10 +129,8 @@ def test_one_experiment_one_suspicion_no_second_death(
     (row,) = rows(street)
     assert len(street.shop.deaths) == 1
     assert street.findings() == {KILLED: "killed"}
-    assert (row.verdict, row.reason) == (
-        "inconclusive",
-        "killed the process: shop told of nothing after the fault was about to fire",
-    )
+    why = "killed the process: shop told of nothing after the fault was about to fire"
+    assert (row.verdict, row.reason) == ("inconclusive", why)
     assert campaign.ending is not None
     assert f"killed the process: {len(paths)}" in campaign.ending.reason
     with street.database.read() as session:

@@ -10,7 +10,7 @@ import pytest
 
 from ldfi.checker.solving import check
 from ldfi.checker.solving.assumptions import assumed
-from ldfi.experiments.domain.campaign.ending import COMPLETE, Ending
+from ldfi.experiments.domain.campaign.ending import COMPLETE
 from ldfi.experiments.domain.traffic.injectors import EVERY_KIND
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.database import Database
@@ -21,17 +21,13 @@ from ldfi.lineage.operation import operation
 from ldfi.lineage.span import Span
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.world import QUICK, World
-from tests.experiments.scheduler.test_endings import Bare, to_its_end
+from tests.experiments.scheduler.test_endings import Bare, left_open, to_its_end
 from tests.kit.campaigns import experiments_of, start
 
 LAYOUT, LEGACY, BACKUP = "api>http:GET:layout/", "api>db:SELECT:old/marks", "api>rpc:Get:/b.Backup"
 PROGRAM = Call(
     "root",
-    (
-        Step("critical", (Call(LAYOUT),)),
-        Step("optional", (Call(LEGACY),)),
-        Step("optional", (Call(BACKUP),)),
-    ),
+    (Step("critical", (Call(LAYOUT),)), *(Step("optional", (Call(p),)) for p in (LEGACY, BACKUP))),
 )
 
 
@@ -57,9 +53,8 @@ def tried(db: Database) -> set[str]:
 
 
 def certificate_of(world: World, campaign_id: str) -> dict[str, Any]:
-    (one,) = world.engine.scheduler.certificates(
-        world.engine.scheduler.state.campaigns[campaign_id]
-    )
+    scheduler = world.engine.scheduler
+    (one,) = scheduler.certificates(scheduler.state.campaigns[campaign_id])
     certificate: dict[str, Any] = one["certificate"]
     return certificate
 
@@ -77,18 +72,13 @@ def test_what_has_no_injector_is_never_proposed_and_is_named(db: Database) -> No
     # And it says so where it ends, with what to install
     assert row.reason != COMPLETE
     assert f"no injector at {LEGACY}, {BACKUP}, which was not tried" in row.reason
-    ending = Ending.from_json(row.ending)
-    assert ending is not None
-    (left,) = ending.left
+    left = left_open(row)
     assert set(left.unreached) == {LEGACY, BACKUP}
     assert left.unreached[LEGACY] == "fit in api, for a client library that fit knows"
     # And on the certificate, which is borne out
     (one,) = row.certificates
     bounds = one["certificate"]["axioms"]["bounds"]
-    assert bounds["no_injector"] == {
-        f"error@{LEGACY}": left.unreached[LEGACY],
-        f"error@{BACKUP}": left.unreached[BACKUP],
-    }
+    assert bounds["no_injector"] == {f"error@{p}": left.unreached[p] for p in (LEGACY, BACKUP)}
     assert check(one["certificate"]) == []
     said = assumed(one["certificate"])
     install = left.unreached[LEGACY]
@@ -108,9 +98,8 @@ def test_a_kind_that_no_injector_has_there_is_not_proposed(db: Database) -> None
     told(world, "1 ldfi-proxy/envoy api>http:*|refused,delay api>*:SELECT:*|error api>rpc:*|delay")
     row = to_its_end(world, start(world, replace(QUICK, kinds=("error", "reset"))))
     assert tried(db) == {f"refused@{LAYOUT}", f"error@{LEGACY}"}
-    ending = Ending.from_json(row.ending)
-    assert ending is not None
-    assert set(ending.left[0].unreached) == {f"reset@{LAYOUT}", f"reset@{LEGACY}", BACKUP}
+    unreached = {f"reset@{LAYOUT}", f"reset@{LEGACY}", BACKUP}
+    assert set(left_open(row).unreached) == unreached
 
 
 def test_a_report_in_the_middle_of_a_run_counts_from_then_on(db: Database) -> None:
@@ -230,9 +219,7 @@ def test_a_library_that_fit_has_no_hold_of_is_named_and_costs_nobody(db: Databas
     assert {fault.partition("@")[2] for fault in tried(db)} == {LAYOUT, SESSION}
     # And the end, its record and the certificate say why
     assert f"not tried: {ROWS} (no injector: {WHY})" in row.reason
-    ending = Ending.from_json(row.ending)
-    assert ending is not None
-    (left,) = ending.left
+    left = left_open(row)
     assert (left.out_of_bounds, set(left.unreached)) == ({ROWS: f"no injector: {WHY}"}, {ROWS})
     (one,) = row.certificates
     assert WHY in one["certificate"]["axioms"]["bounds"]["no_injector"][f"error@{ROWS}"]
@@ -256,10 +243,7 @@ def test_points_that_can_have_none_of_the_kinds_are_named(db: Database) -> None:
     assert {fault.partition("@")[2] for fault in tried(db)} == {LAYOUT}
     why = "none of the kinds asked for is possible: status:500"
     assert row.reason == f"{COMPLETE}; not tried: {SESSION}, {ROWS} ({why})"
-    ending = Ending.from_json(row.ending)
-    assert ending is not None
-    assert ending.kind == "complete"
-    assert ending.left[0].out_of_bounds == {ROWS: why, SESSION: why}
+    assert left_open(row, "complete").out_of_bounds == {ROWS: why, SESSION: why}
 
 
 @pytest.mark.parametrize(
@@ -274,9 +258,7 @@ def test_where_nobody_waits_for_a_timeout_that_is_the_reason(
     told(world, HELD)
     row = to_its_end(world, start(world, replace(QUICK, kinds=kinds, max_union=1)))
     # Then that no timeout is seen there is not put down to the injector
-    ending = Ending.from_json(row.ending)
-    assert ending is not None
-    (left,) = ending.left
+    left = left_open(row)
     assert left.out_of_bounds[named] == "no timeout to wait for"
     assert left.silent == ()
     assert "nothing ever fired" not in row.reason

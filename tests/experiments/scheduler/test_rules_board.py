@@ -312,9 +312,7 @@ def test_members_are_divided_evenly_as_far_as_edges_are_lent_any(members: int, c
 )
 @example(40_000, [("appear", 0, 1), ("allow", 0, 1), ("vanish", 0, 1), ("later", 0, 1)])
 @settings(deadline=None)
-def test_no_edge_is_lent_more_than_it_has_shown(
-    members: int, steps: list[tuple[str, int, int]]
-) -> None:
+def test_no_edge_is_lent_more_than_shown(members: int, steps: list[tuple[str, int, int]]) -> None:
     """Edges are made up, vanish, come back late under their names, and say what is not true; the
     model counts each device that one may treat by what it has in hand."""
     board, now, asked = RulesBoard("b", LEASE), 1_000.0, 0

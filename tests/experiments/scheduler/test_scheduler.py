@@ -60,9 +60,7 @@ def test_a_class_is_certified_beside_the_loop_and_the_record_is_complete() -> No
 
 
 @given(systems(rich=True), st.lists(st.frozensets(st.sampled_from("abcdefgX"), max_size=3)))
-def test_a_statement_says_what_was_known_when_it_was_made(
-    system: System, later: list[frozenset[str]]
-) -> None:
+def test_a_statement_says_what_was_known_then(system: System, later: list[frozenset[str]]) -> None:
     explorer = Explorer(system.points, domains=system.domains, max_size=2)
     support = system.run(())
     if support is not None:

@@ -17,10 +17,8 @@ from ldfi.testing.programs import Application, Caller, CallFailed
 from ldfi.testing.world import Fate, World
 from tests.kit.campaigns import experiments_of
 
-SETTINGS = Settings(
-    kinds=("error",),
-    treatment=0.1,
-    control=0.5,
+SETTINGS = replace(
+    Settings(kinds=("error",), treatment=0.1, control=0.5),
     max_size=1,
     apart=5.0,
     settle=2.0,
@@ -120,10 +118,7 @@ def test_the_next_request_may_be_of_another_class() -> None:
             lost.add(device)
         return Fate(fails=fails)
 
-    both: dict[str, Application] = {
-        "/cart": serve,
-        "/checkout": lambda request: request.call("bank"),
-    }
+    both: dict[str, Application] = {"/cart": serve, "/checkout": lambda each: each.call("bank")}
     with World.in_memory(both, limits=LIMITS, noise=forgets) as world:
         world.devices = 403
         campaign = tried(world, classes=["GET /cart"])
@@ -172,9 +167,7 @@ def test_what_is_never_exported_because_it_failed_is_found(monkeypatch: pytest.M
         assert all((row.ended_at or 0) - (row.armed_at or 0) < 30 for row in rows)
 
 
-def test_what_is_cut_and_harms_nobody_is_neither_harmful_nor_tolerated(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_cut_is_neither_harmful_nor_tolerated(monkeypatch: pytest.MonkeyPatch) -> None:
     with World.in_memory({"/": serve}, limits=LIMITS) as world:
         monkeypatch.setattr(world.engine, "receive_spans", orphaned(world))
         tried(world, replace(SETTINGS, follow=0.0, window=10.0, members=20), classes=["GET /"])

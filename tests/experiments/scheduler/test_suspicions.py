@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 from sqlalchemy import select
 
-from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.testing.programs import Caller, Unserved
 from ldfi.testing.world import World
+from tests.kit.campaigns import SWIFT
 
-SETTINGS = Settings(
-    kinds=("error",), treatment=0.3, control=0.3, min_traffic=200, settle=1.0, follow=0.0, apart=0.0
-)
+SETTINGS = replace(SWIFT, treatment=0.3, control=0.3, min_traffic=200)
 
 
 def test_what_fails_now_and_then_and_hurts_is_the_first_experiment_and_alone() -> None:

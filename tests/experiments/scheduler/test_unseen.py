@@ -61,9 +61,7 @@ def open_in(known: KnownClass) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda each: each.name)
 @pytest.mark.parametrize("way", WAYS.values(), ids=list(WAYS))
-def test_a_lost_call_is_told_and_nothing_is_complete(
-    db: Database, language: Language, way: Way
-) -> None:
+def test_a_lost_call_is_told_and_stays_open(db: Database, language: Language, way: Way) -> None:
     known = of_front(watched(db, exported(language, way)))
     figure = known.traffic.unseen
     assert figure.share > BOUND, figure
@@ -142,9 +140,8 @@ def test_what_else_is_called_with_its_context_goes_on_counting(db: Database) -> 
     engine = watched(db, exported(LANGUAGES[0], POOL))
     ((point, share),) = {(g.point, g.share) for g in of_front(engine).traffic.unseen.gaps}
     engine.say(point, True, "ann", 10.0)
-    assert {g.share for g in of_front(engine).traffic.unseen.gaps} == {share}, (
-        "injected there, a fault misses these calls"
-    )
+    # A fault that is injected there misses these calls
+    assert {g.share for g in of_front(engine).traffic.unseen.gaps} == {share}
 
 
 @pytest.mark.parametrize("calls_first", [True, False])
@@ -158,9 +155,8 @@ def test_loose_calls_of_an_inner_service_are_no_class(db: Database, calls_first:
 
 def test_arrivals_that_a_device_or_an_edge_tells_of_came_from_outside(db: Database) -> None:
     engine = Engine(db, now=0.0)
-    for number, spans in enumerate(
-        exported(LANGUAGES[0], WAYS["a client that nobody instruments"])
-    ):
+    program = exported(LANGUAGES[0], WAYS["a client that nobody instruments"])
+    for number, spans in enumerate(program):
         engine.receive_spans(spans, now=1.0)
         if number % 2 or spans[0].operation.service == "front":
             trace = spans[0].trace_id

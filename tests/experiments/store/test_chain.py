@@ -27,6 +27,7 @@ from tests.checker.chain import chain as made_of
 from tests.checker.chain import key_pem, trusted
 from tests.experiments.store.evidence import KEY, append, checked, file_of
 from tests.experiments.store.test_arming import NOW, WIDE, a_campaign, an_order, end, try_arming
+from tests.kit.rows import experiment_row
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +52,7 @@ def test_what_a_campaign_leaves_behind_is_borne_out(world: World, campaign: Camp
     assert found.runs >= 5
 
 
-def test_every_experiment_on_a_certificate_carries_what_was_recorded(
-    world: World, campaign: Campaign
-) -> None:
+def test_experiments_on_a_certificate_carry_their_record(world: World, campaign: Campaign) -> None:
     with world.database.read() as session:
         records = {row.experiment_id: read(row.document) for row in session.scalars(select(RunRow))}
     carried = 0
@@ -94,9 +93,7 @@ def test_the_head_is_signed_at_each_end(world: World, campaign: Campaign) -> Non
     assert set(head.runs) == {(name, 1) for name in campaign.explorations}
 
 
-def test_an_earlier_head_catches_a_chain_that_was_cut_back(
-    world: World, campaign: Campaign
-) -> None:
+def test_an_earlier_head_catches_a_chain_cut_back(world: World, campaign: Campaign) -> None:
     whole = file_of(world, campaign)
     kept = Head.from_json(whole["head"])
     since = file_of(world, campaign, since=kept.size)
@@ -104,8 +101,7 @@ def test_an_earlier_head_catches_a_chain_that_was_cut_back(
     # When the last run is taken out of the database, and the head made anew with the service's key
     with world.database.change(world.now) as change:
         last = change.session.get_one(RunRow, kept.size - 1)
-        gone = (last.leaf, last.experiment_id, last.request_class, last.number)
-        document, nodes = last.document, last.nodes
+        gone = {each.key: getattr(last, each.key) for each in RunRow.__table__.columns}
         before = change.session.get_one(HeadRow, 1)
         was = before.document
         runs = dict(kept.runs)
@@ -122,17 +118,7 @@ def test_an_earlier_head_catches_a_chain_that_was_cut_back(
             file_of(world, campaign, since=kept.size)
     finally:
         with world.database.change(world.now) as change:
-            change.session.add(
-                RunRow(
-                    leaf=gone[0],
-                    experiment_id=gone[1],
-                    request_class=gone[2],
-                    version=1,
-                    number=gone[3],
-                    document=document,
-                    nodes=nodes,
-                )
-            )
+            change.session.add(RunRow(**gone))
             change.session.get_one(HeadRow, 1).document = was
 
 
@@ -145,9 +131,7 @@ def test_without_a_key_it_is_true_and_unsigned(world: World, campaign: Campaign)
     assert found.lacking == ["nobody has signed it"]
 
 
-def test_while_keys_rotate_those_who_have_either_can_check(
-    world: World, campaign: Campaign
-) -> None:
+def test_while_keys_rotate_who_has_either_can_check(world: World, campaign: Campaign) -> None:
     old, new = KEY, SigningKey(key_pem())
     both = EvidenceFile.from_json(file_of(world, campaign, keys=(old, new)))
     with world.database.change(world.now) as change:  # as the next end of a run would sign it
@@ -166,26 +150,11 @@ def test_while_keys_rotate_those_who_have_either_can_check(
         change.session.get_one(HeadRow, 1).document = was
 
 
-def test_runs_from_before_there_was_a_chain_are_listed_and_never_signed(
-    world: World, campaign: Campaign
-) -> None:
+def test_runs_from_before_the_chain_are_listed_unsigned(world: World, campaign: Campaign) -> None:
     with world.database.change(world.now) as change:
-        change.session.add(
-            ExperimentRow(
-                id="old",
-                campaign_id=campaign.id,
-                request_class=next(iter(campaign.explorations)),
-                purpose="explore",
-                hypothesis=["error@layout"],
-                faults=["error@layout"],
-                state="decided",
-                verdict="harmful",
-                created_at=1.0,
-                armed_at=1.0,
-                ended_at=2.0,
-                lesson={"version": 1},
-            )
-        )
+        of = {"campaign_id": campaign.id, "request_class": next(iter(campaign.explorations))}
+        ended = {"verdict": "harmful", "armed_at": 1.0, "ended_at": 2.0, "lesson": {"version": 1}}
+        change.session.add(experiment_row("old", ["error@layout"], **of, **ended))
     try:
         document = file_of(world, campaign)
         found = checked(world, document)
@@ -275,10 +244,7 @@ def test_what_nobody_ended_leaves_a_record_and_to_drop_it_is_found(database: Dat
         experiments.end(change, orders[1].experiment, 3, None)
     # Then each left a record that holds together, of the version it was armed on
     assert _sizes(database) == (3, 3, 3)
-    certified = [
-        CampaignCertificate("c", "GET /", 2, {}),
-        CampaignCertificate("c", "GET /other", 2, {}),
-    ]
+    certified = [CampaignCertificate("c", name, 2, {}) for name in ("GET /", "GET /other")]
     with database.read() as session:
         document = evidence_file(session, certified, (KEY,), NOW + 7_200)
     for each in document["classes"]:
@@ -342,8 +308,5 @@ def test_a_head_from_before_is_counted_on(database: Database) -> None:
     with database.read() as session:
         head = chain.head_of(session)
     assert list(head.wrong(trusted(KEY))) == []
-    assert (head.size, head.root, dict(head.runs)) == (
-        23,
-        made.head().root,
-        dict(made.head().runs),
-    )
+    assert (head.size, head.root) == (23, made.head().root)
+    assert dict(head.runs) == dict(made.head().runs)

@@ -64,9 +64,7 @@ def going(session: Session, database: Database, now: float) -> list[str]:
     return checkpoints.going(session, database.keys, now + 1, compacted.going, compacted.stands)
 
 
-def test_what_a_certificate_rests_on_is_borne_out_when_other_records_are_gone(
-    lived: tuple[World, Campaign],
-) -> None:
+def test_what_a_certificate_rests_on_is_borne_out_later(lived: tuple[World, Campaign]) -> None:
     world, campaign = lived
     db, now = world.database, world.now
     before = file_of(world, campaign)
@@ -171,9 +169,7 @@ def test_the_first_key_signs_what_was_pruned_before_as_it_does_the_runs(
 
 
 @ON_SQLITE
-def test_a_checkpoint_whose_signatures_were_taken_out_is_not_signed_again(
-    lived: tuple[World, Campaign],
-) -> None:
+def test_a_checkpoint_without_signatures_is_not_signed_again(lived: tuple[World, Campaign]) -> None:
     world, campaign = lived
     checkpoints.prune(world.database, world.now + 1, world.now, "ann")
     with world.database.change(world.now) as change:
@@ -215,9 +211,7 @@ def small_lots(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_lots")
-def test_what_was_signed_is_signed_again_with_what_goes_later(
-    lived: tuple[World, Campaign],
-) -> None:
+def test_what_was_signed_is_signed_again_with_what_goes(lived: tuple[World, Campaign]) -> None:
     world, campaign = lived
     gone = checkpoints.prune(world.database, world.now + 1, world.now, "ann").rows
     answer = checked(world, file_of(world, campaign))
@@ -245,9 +239,7 @@ def test_what_an_earlier_key_signed_is_signed_by_the_next(lived: tuple[World, Ca
 @ON_SQLITE
 @pytest.mark.usefixtures("small_lots")
 @pytest.mark.parametrize("checkpoint", ["as it was", "made anew", "taken out"])
-def test_nobody_signs_remains_that_were_changed(
-    lived: tuple[World, Campaign], checkpoint: str
-) -> None:
+def test_nobody_signs_changed_remains(lived: tuple[World, Campaign], checkpoint: str) -> None:
     world, _ = lived
 
     def change_what_stands_for_it(_: Pruned, gone: int) -> None:

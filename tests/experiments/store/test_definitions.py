@@ -15,13 +15,13 @@ EARLIER = """{
     "settings": {
         "max_size": 2, "kinds": ["error", "delay"], "strategy": "union", "max_union": 10,
         "seed": 0, "delay": 10.0, "treatment": 0.05, "control": 0.05, "members": 50,
-        "member_budget": 10000, "concurrency": 3, "rule": "sequential",
+        "member_budget": 10000, "concurrency": 3, "rule": "threshold",
         "thresholds": {
             "alpha_harmful": 0.001, "alpha_tolerated": 0.05, "delta": 0.4, "min_samples": 8
         },
         "fdr": 0.05, "window": 30.0, "settle": 5.0, "confirm": true, "verify": true,
         "rechecks": 2, "min_traffic": 100, "min_consistency": 0.95, "on_drift": "reopen",
-        "guardrail": 0.3, "promql": null, "approve_above": null
+        "guardrail": 0.3, "promql": {"failures": "bad", "total": "all"}, "approve_above": 4.0
     },
     "calendar": null,
     "schedule": null,
@@ -38,6 +38,9 @@ def test_a_campaign_that_an_earlier_release_has_started_goes_on() -> None:
             members=50,
             delta=0.4,
             min_samples=8,
+            rule="threshold",
+            promql=PromqlOutcome("bad", "all"),
+            approve_above=4.0,
             window=30.0,
             max_union=10,
         ),

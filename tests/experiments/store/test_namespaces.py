@@ -19,9 +19,7 @@ def made(database: Database, url: str, name: str) -> Database:
     return namespaces.opened(url, database, name)
 
 
-def test_a_store_has_all_tables_and_nothing_of_any_other(
-    database: Database, database_url: str
-) -> None:
+def test_a_store_has_all_tables_and_nothing_else(database: Database, database_url: str) -> None:
     stores = {name: made(database, database_url, name) for name in ("team-a", "team-b")}
     stores["default"] = database
     try:
@@ -78,9 +76,7 @@ def test_there_are_not_too_many(database: Database) -> None:
         put(change, "one-more")
 
 
-def test_a_token_says_whose_it_is_and_is_known_there_only(
-    database: Database, database_url: str
-) -> None:
+def test_a_token_is_known_in_its_namespace_only(database: Database, database_url: str) -> None:
     store = made(database, database_url, "team-a")
     with store.change(2.0, "kim") as change:
         _, token = tokens.create(change, "lee", "viewer")

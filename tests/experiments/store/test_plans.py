@@ -69,9 +69,7 @@ def test_metrics_and_a_start_do_not_read_all_experiments_there_are(database: Dat
 
 
 @pytest.mark.parametrize("name", [None, "GET /boot"])
-def test_what_was_armed_in_a_window_is_not_sorted_first(
-    database: Database, name: str | None
-) -> None:
+def test_what_was_armed_in_a_window_is_not_sorted(database: Database, name: str | None) -> None:
     with planned(database) as plans, database.read() as session:
         armed(session, 0.0, 1e12, name, None, 25)
 
@@ -80,9 +78,7 @@ def test_what_was_armed_in_a_window_is_not_sorted_first(
 
 
 @pytest.mark.parametrize("most", [None, 20])
-def test_what_was_taught_of_classes_is_looked_up_by_class(
-    database: Database, most: int | None
-) -> None:
+def test_what_was_taught_is_looked_up_by_class(database: Database, most: int | None) -> None:
     with database.change(1.0) as change:
         for name in ("GET /a", "GET /b"):
             stored = snapshots.StoredSnapshot(1, 0, 100.0, Experience(), Snapshot())
@@ -95,9 +91,7 @@ def test_what_was_taught_of_classes_is_looked_up_by_class(
     assert not [each for each in plans if "experiment_by_state" in each]
 
 
-def test_the_experiments_of_a_run_that_has_none_are_not_looked_for_among_all(
-    database: Database,
-) -> None:
+def test_experiments_of_a_run_without_any_are_not_sought_among_all(database: Database) -> None:
     row = ExperimentRow
     mine = select(row).where(row.campaign_id == "c", row.run == 7)
     with planned(database) as plans, database.read() as session:
@@ -119,9 +113,7 @@ def test_the_experiments_of_a_run_that_has_none_are_not_looked_for_among_all(
     ],
     ids=lambda wanted: ",".join(wanted) or "all",
 )
-def test_a_page_of_experiments_is_read_in_its_order(
-    database: Database, wanted: dict[str, str]
-) -> None:
+def test_a_page_of_experiments_is_read_in_order(database: Database, wanted: dict[str, str]) -> None:
     """And not by sorting all that there are."""
     query = select(ExperimentRow).filter_by(**wanted)
     with planned(database) as plans, database.read() as session:
@@ -131,9 +123,7 @@ def test_a_page_of_experiments_is_read_in_its_order(
     assert "USE TEMP B-TREE FOR ORDER BY" not in plans
 
 
-def test_what_shows_a_finding_best_is_found_without_reading_all_that_hurt(
-    database: Database,
-) -> None:
+def test_what_shows_a_finding_best_is_found_without_reading_all(database: Database) -> None:
     finding = FindingRow(id="f", request_class="GET /", faults=["error@a"], experiment_id="e")
     with planned(database) as plans, database.read() as session:
         findings.proofs(session, [finding])

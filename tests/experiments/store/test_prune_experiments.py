@@ -54,9 +54,7 @@ def counted(database: Database) -> dict[tuple[str, ...], tuple[int, ...]]:
         }
 
 
-def test_nothing_that_anything_rests_on_goes_and_nobody_knows_less(
-    lived: tuple[World, Campaign],
-) -> None:
+def test_nothing_needed_goes_and_nobody_knows_less(lived: tuple[World, Campaign]) -> None:
     world, campaign = lived
     db, now = world.database, world.now
     checkpoints.prune(db, now + 1, now, "ann")
@@ -148,9 +146,7 @@ def test_whoever_asks_for_one_that_was_pruned_is_told_so(lived: tuple[World, Cam
             experiments.unless_pruned(session, each)
 
 
-def test_what_was_tried_is_made_good_for_what_an_earlier_version_ended(
-    lived: tuple[World, Campaign],
-) -> None:
+def test_what_was_tried_is_made_good_for_earlier_versions(lived: tuple[World, Campaign]) -> None:
     world, _ = lived
     pruned = _tried(world.database)
     assert pruned

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,7 @@ from ldfi.cli.main import app
 from ldfi.errors import Invalid
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.scheduler.evidence import knowledge_of
-from ldfi.experiments.store import (
-    experiments,
-    notifications,
-    retention,
-    stream_positions,
-)
+from ldfi.experiments.store import experiments, notifications, retention, stream_positions
 from ldfi.experiments.store.certificates import CampaignCertificate
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.evidence_file import evidence_file
@@ -120,13 +116,6 @@ def _experiments(session: Any) -> list[ExperimentRow]:
     return list(session.scalars(select(ExperimentRow)))
 
 
-@pytest.fixture(scope="module")
-def in_memory() -> Iterator[Database]:
-    opened = Database("sqlite://")
-    yield opened
-    opened.close()
-
-
 @given(
     ages=st.lists(st.integers(0, 20), min_size=1, max_size=12),
     told=st.none() | st.integers(1, 14),
@@ -187,12 +176,8 @@ def test_notifications_stay_that_somebody_waits_for_or_never_got(database: Datab
     # Then the first is gone, with its deliveries
     with database.read() as session:
         rows = session.scalars(select(NotificationRow).order_by(NotificationRow.id))
-        assert [row.document["title"] for row in rows] == [
-            "given up",
-            "waiting",
-            "not dealt",
-            "the last",
-        ]
+        left = ["given up", "waiting", "not dealt", "the last"]
+        assert [row.document["title"] for row in rows] == left
         assert set(session.scalars(select(DeliveryRow.notification_id))) == {2, 3}
 
 
@@ -201,33 +186,16 @@ def test_windows_replays_and_tokens_go_when_they_are_over(database: Database) ->
         made = {"id": name, "name": name, "role": "viewer", "digest": name, "created_by": "ann"}
         return TokenRow(**{**made, "created_at": 0.0, **more})
 
-    def window(name: str, until: float, closed_at: float | None) -> MaintenanceRow:
-        return MaintenanceRow(
-            id=name,
-            owner="ann",
-            reason="x",
-            down=[],
-            opened_at=0.0,
-            until=until,
-            closed_at=closed_at,
-        )
-
+    windows = (("over", 5.0, None), ("closed", 2_000.0, 5.0), ("open", 2_000.0, None))
     with database.change(0.0) as change:
-        change.session.add_all([window("over", 5.0, None), window("closed", 2_000.0, 5.0)])
-        change.session.add_all([window("open", 2_000.0, None)])
-        change.session.add_all(
-            ReplayRow(id=name, kept_at=at, kept_by="ann", verdict=None, document={})
-            for name, at in (("old", 1.0), ("new", 999.5))
-        )
-        change.session.add_all(
-            [
-                token("good"),
-                token("revoked", revoked=True),
-                token("expired", expires_at=5.0),
-                token("lasting", expires_at=2_000.0),
-                token("young", revoked=True, created_at=999.5),
-            ]
-        )
+        for name, until, closed_at in windows:
+            more = {"owner": "ann", "reason": "x", "down": [], "opened_at": 0.0}
+            change.session.add(MaintenanceRow(id=name, until=until, closed_at=closed_at, **more))
+        for name, at in (("old", 1.0), ("new", 999.5)):
+            change.session.add(ReplayRow(id=name, kept_at=at, kept_by="ann", document={}))
+        change.session.add_all([token("good"), token("revoked", revoked=True)])
+        change.session.add_all([token("expired", expires_at=5.0), token("lasting", expires_at=2e3)])
+        change.session.add(token("young", revoked=True, created_at=999.5))
     prune(database, MOMENT, 1_000.0, "ann")
     with database.read() as session:
         assert set(session.scalars(select(MaintenanceRow.id))) == {"open"}
@@ -235,9 +203,7 @@ def test_windows_replays_and_tokens_go_when_they_are_over(database: Database) ->
         assert set(session.scalars(select(TokenRow.id))) == {"good", "lasting", "young"}
 
 
-def test_what_breaks_off_goes_on_where_it_was(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_prune_goes_on(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "BATCH", 3)
     with database.change(0.0) as change:
         for number in range(10):
@@ -280,10 +246,8 @@ def test_the_command_counts_first_and_then_does_it(database: Database, database_
         pruned(database_url, "--keep-audit-days", "1")
     with database.read() as session:
         rows = session.scalars(select(AuditRow).order_by(AuditRow.id))
-        assert [(row.what, row.who) for row in rows] == [
-            ("resume", "ldfi"),
-            ("pruned", "ldfi prune"),
-        ]
+        said = [(row.what, row.who) for row in rows]
+    assert said == [("resume", "ldfi"), ("pruned", "ldfi prune")]
 
 
 def test_the_command_does_what_it_counted_where_lessons_go_as_well(again: Again) -> None:
@@ -304,30 +268,22 @@ def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
         assert list(tmp_path.iterdir()) == []
 
 
-def of_an_older_version(file: Path) -> str:
-    """Make a database whose tables are of before the baseline; what is said of it."""
-    older = sqlite3.connect(file)
-    older.execute("CREATE TABLE alembic_version AS SELECT '0021' AS version_num")
-    older.commit()
-    older.close()
-    return "tables of revision 0021"
+OLDER = "CREATE TABLE alembic_version AS SELECT '0021' AS version_num"
 
 
-def of_somebody_else(file: Path) -> str:
-    """Make a database with a table that is called as one of ours; what is said of it."""
-    others = sqlite3.connect(file)
-    others.execute("CREATE TABLE audit (id INTEGER)")
-    others.commit()
-    others.close()
-    return "not a database of ldfi"
-
-
-@pytest.mark.parametrize("made", [of_an_older_version, of_somebody_else])
-def test_who_only_counts_leaves_a_database_as_it_is(
-    made: Callable[[Path], str], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        pytest.param(OLDER, "tables of revision 0021", id="of an older version"),
+        pytest.param("CREATE TABLE audit (id INT)", "not a database of ldfi", id="of others"),
+    ],
+)
+def test_who_only_counts_leaves_a_database_as_it_is(made: str, said: str, tmp_path: Path) -> None:
     file = tmp_path / "x.sqlite3"
-    said, before = made(file), file.read_bytes()
+    with closing(sqlite3.connect(file)) as other:
+        other.execute(made)
+        other.commit()
+    before = file.read_bytes()
 
     with pytest.raises(Invalid, match=said):
         pruned(f"sqlite:///{file}", "--dry-run")

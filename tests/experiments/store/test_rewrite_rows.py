@@ -55,17 +55,14 @@ def test_rows_that_are_put_anew_leave_no_page_almost_empty(file: Path) -> None:
 
 
 def test_what_else_a_row_holds_stays_as_it_is(database: Database) -> None:
-    windows = [
-        MaintenanceRow(
-            id=f"w{each}",
-            owner="ann",
-            reason="it's \x7f é 漢 \U0001f4a5",
-            down=["a", {"1": [None, True, 0.1]}, f"{each}"],
-            opened_at=1e9 / 3 + each,
-            until=2.0**53 + each,
-        )
-        for each in range(3)
-    ]
+    windows = []
+    for each in range(3):
+        said = {
+            "reason": "it's \x7f é 漢 \U0001f4a5",
+            "down": ["a", {"1": [None, True, 0.1]}, f"{each}"],
+        }
+        times = {"opened_at": 1e9 / 3 + each, "until": 2.0**53 + each}
+        windows.append(MaintenanceRow(id=f"w{each}", owner="ann", **said, **times))
     table = MaintenanceRow.__table__
     with database.change(1.0) as change:
         change.session.add_all(windows)
@@ -84,17 +81,8 @@ def test_what_is_compressed_stays_so(file: Path) -> None:
     columns = text("SELECT typeof(experience), experience, document FROM balance")
     with database.change(1.0) as change:
         stored = {"tried": {"a": 1}}
-        change.session.add(
-            SnapshotRow(
-                campaign_id="c",
-                request_class="GET /",
-                version=1,
-                run=1,
-                until=0.0,
-                experience=stored,
-                document=stored,
-            )
-        )
+        of = {"campaign_id": "c", "request_class": "GET /", "version": 1, "run": 1, "until": 0.0}
+        change.session.add(SnapshotRow(experience=stored, document=stored, **of))
         change.session.flush()
         before = change.session.execute(columns).one()
     with database.change(2.0) as change:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
 
 import pytest
 
 from ldfi.experiments.store import Database
-from ldfi.experiments.store.schema import CampaignRow, ExperimentRow, FindingRow
 from ldfi.experiments.store.search import Term, named
+from tests.kit.rows import campaign_row, experiment_row, finding_row
 
 PLAY = "error@api>http:POST:license/keys"
 MARKET = "refused@web>http:GET:10.0.0.7/100%_a/*"
@@ -17,26 +19,19 @@ MARKET = "refused@web>http:GET:10.0.0.7/100%_a/*"
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
     """It has one of every kind, and experiments two."""
-    database = Database(database_url)
-    nightly = CampaignRow(id="c1aa", name="Nächtlich", state="paused", created_at=2.0)
-    nightly.definition = {}
-    lost = FindingRow(id="f1aa", request_class="GET /play", faults=[PLAY], state="open")
-    lost.found_at, lost.campaign_id, lost.experiment_id = 1.0, "c1aa", "e1aa"
-    with database.change(1.0) as change:
-        change.session.add_all([lost, nightly])
-        change.session.add(_experiment("e1aa", "GET /play", PLAY, "harmful", 3.0))
-        change.session.add(_experiment("e2aa", "GET /Märkte", MARKET, None, 4.0))
-    yield database
-    database.close()
-
-
-def _experiment(
-    id_: str, request_class: str, fault: str, verdict: str | None, at: float
-) -> ExperimentRow:
-    row = ExperimentRow(id=id_, campaign_id="c1aa", request_class=request_class, purpose="explore")
-    row.hypothesis = row.faults = [fault]
-    row.state, row.verdict, row.created_at = "decided" if verdict else "aborted", verdict, at
-    return row
+    of: dict[str, Any] = {"campaign_id": "c1aa"}
+    hurt = {"verdict": "harmful", "created_at": 3.0}
+    called_off = {"state": "aborted", "created_at": 4.0}
+    rows = [
+        campaign_row("c1aa", name="Nächtlich", state="paused", created_at=2.0),
+        finding_row("f1aa", [PLAY], request_class="GET /play", experiment_id="e1aa", **of),
+        experiment_row("e1aa", [PLAY], request_class="GET /play", **of | hurt),
+        experiment_row("e2aa", [MARKET], request_class="GET /Märkte", **of | called_off),
+    ]
+    with closing(Database(database_url)) as database:
+        with database.change(1.0) as change:
+            change.session.add_all(rows)
+        yield database
 
 
 @pytest.mark.parametrize(
@@ -62,9 +57,7 @@ def _experiment(
         ([], []),
     ],
 )
-def test_every_word_has_to_stand_somewhere(
-    database: Database, words: list[Term], ids: list[str]
-) -> None:
+def test_every_word_stands_somewhere(database: Database, words: list[Term], ids: list[str]) -> None:
     with database.read() as session:
         assert [each.id for each in named(session, words, 10)] == ids
 

@@ -24,9 +24,7 @@ def dropped(what: str) -> float:
 
 
 @pytest.mark.parametrize("name", ["GET /n\ud800x", "GET /n\0x"])
-def test_a_class_that_cannot_be_written_is_dropped_and_the_others_are_kept(
-    database: Database, name: str
-) -> None:
+def test_a_class_that_cannot_be_written_is_dropped_alone(database: Database, name: str) -> None:
     # Given a name that a database refuses
     before = dropped("class")
     # When it is kept among others
@@ -60,9 +58,7 @@ def test_a_database_that_is_away_is_no_unwritable_record(database: Database) -> 
 
 
 @pytest.mark.parametrize(("path", "name"), [("/n\0x", "GET /n\ufffdx"), ("/n\ud800x", "GET /*")])
-def test_thirty_requests_for_a_hostile_path_leave_the_service_at_work(
-    database: Database, path: str, name: str
-) -> None:
+def test_hostile_paths_leave_the_service_alive(database: Database, path: str, name: str) -> None:
     # Given good requests for a path that no database takes as it is
     now = 1_000.0
     engine = Engine(database, now=now)

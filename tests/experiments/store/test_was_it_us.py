@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +15,7 @@ from ldfi.experiments.domain.judging.was_it_us import Bunch, Exposure, Injected
 from ldfi.experiments.store import Database
 from ldfi.experiments.store import was_it_us as stored
 from ldfi.experiments.store.schema import ExperimentRow
+from tests.kit.rows import experiment_row
 
 AT = 1_000_000.0
 CLASSES = ("GET /a", "GET /b")
@@ -24,6 +23,15 @@ CLASSES = ("GET /a", "GET /b")
 STEP = 700.0
 
 times = st.integers(-40, 40).map(lambda step: AT + 100.0 * step)
+
+
+COMPARISONS = st.fixed_dictionaries(
+    {
+        "others": st.fixed_dictionaries({"hurt": st.integers(0, 2)}),
+        "control": st.fixed_dictionaries({"devices": st.just(4), "failures": st.integers(0, 4)}),
+        "exposed": st.integers(3, 8),
+    }
+)
 
 
 @st.composite
@@ -46,13 +54,10 @@ def experiments(draw: st.DrawFn) -> list[ExperimentRow]:
             )
         )
         found.append(
-            ExperimentRow(
-                id=f"e{number}",
-                campaign_id="c",
+            experiment_row(
+                f"e{number}",
+                ["error@p"],
                 request_class=draw(st.sampled_from(CLASSES)),
-                purpose="explore",
-                hypothesis=["error@p"],
-                faults=["error@p"],
                 state=state,
                 verdict=verdict,
                 reason=reason,
@@ -63,40 +68,21 @@ def experiments(draw: st.DrawFn) -> list[ExperimentRow]:
                 members_reserved=9,
                 members_charged=5,
                 members_hurt=draw(st.integers(0, 3)),
-                comparison=draw(
-                    st.none()
-                    | st.builds(
-                        lambda beside, failed, reached: {
-                            "others": {"hurt": beside},
-                            "control": {"devices": 4, "failures": failed},
-                            "exposed": reached,
-                        },
-                        st.integers(0, 2),
-                        st.integers(0, 4),
-                        st.integers(3, 8),
-                    )
-                ),
+                comparison=draw(st.none() | COMPARISONS),
             )
         )
     return found
 
 
-@pytest.fixture(scope="module")
-def database() -> Iterator[Database]:
-    found = Database("sqlite://")
-    yield found
-    found.close()
-
-
 @given(rows=experiments(), one=times, other=times, name=st.none() | st.sampled_from(CLASSES))
 def test_the_index_finds_what_looking_at_each_finds(
-    database: Database, rows: list[ExperimentRow], one: float, other: float, name: str | None
+    in_memory: Database, rows: list[ExperimentRow], one: float, other: float, name: str | None
 ) -> None:
     since, until = sorted((one, other))
-    with database.change(AT) as change:
+    with in_memory.change(AT) as change:
         change.session.execute(delete(ExperimentRow))
         change.session.add_all(rows)
-    with database.read() as session:
+    with in_memory.read() as session:
         every = [stored.injected_of(row) for row in session.query(ExperimentRow) if row.armed_at]
         found = stored.injected(session, stored.within(since, until, name))
         summed = stored.exposure(session, since, until, name)
@@ -128,8 +114,8 @@ def _key(bunch: Bunch) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("name", [None, "GET /a"])
-def test_one_index_answers(database: Database, name: str | None) -> None:
-    with database.read() as session:
+def test_one_index_answers(in_memory: Database, name: str | None) -> None:
+    with in_memory.read() as session:
         query = select(ExperimentRow.id).where(stored.within(AT, AT + 900, name))
         asked = query.compile(session.connection(), compile_kwargs={"literal_binds": True})
         plan = session.execute(text(f"EXPLAIN QUERY PLAN {asked}"))
@@ -144,7 +130,7 @@ def an(
     return Injected("e", "c", "GET /a", ("error@p",), state, verdict, "", 1, 2, counts, lost)
 
 
-SURVIVED, HARMFUL = an("tolerated", 0), an("harmful", 18)
+SURVIVED, HARMFUL, LOST = an("tolerated", 0), an("harmful", 18), an(None, 0, "aborted", lost=True)
 
 
 @pytest.mark.parametrize(
@@ -158,10 +144,7 @@ SURVIVED, HARMFUL = an("tolerated", 0), an("harmful", 18)
         ([an("tolerated", 1), SURVIVED], "Perhaps: 1 of 2 experiments hurt one device."),
         ([an("harmful", 0)], "Perhaps: the one experiment was harmful."),
         ([an(None, 0, "observing")], "Perhaps: the one experiment may still be injecting."),
-        (
-            [SURVIVED, an(None, 0, "aborted", lost=True)],
-            "Perhaps: of 1 nobody knows what came of it.",
-        ),
+        ([SURVIVED, LOST], "Perhaps: of 1 nobody knows what came of it."),
     ],
 )
 def test_the_answer_in_words(injected: list[Injected], said: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -13,15 +12,14 @@ from deploy.stack.kafka import Broker
 from ldfi.errors import StreamError
 from ldfi.experiments.streams import kafka
 from ldfi.experiments.streams.stream import Topics
+from tests.experiments.members import until
 
 pytestmark = pytest.mark.servers
 
 
 @pytest.mark.timeout(400)
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")  # of those given up
-def test_writing_goes_on_when_brokers_come_back(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_writing_goes_on_after_an_outage(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     # Given somebody who writes to several partitions all the time, and waits for two seconds
     monkeypatch.setattr(kafka, "REQUEST_MS", 1_000)
     monkeypatch.setattr(kafka, "DELIVERY_MS", 2_000)
@@ -45,25 +43,18 @@ def test_writing_goes_on_when_brokers_come_back(
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        _until(lambda: written[0] > 0.0)
+        until(lambda: written[0] > 0.0)
         # When the brokers are away until what is written is refused
         broker.kill()
         killed = time.monotonic()
-        _until(lambda: refused[0] > killed)
+        until(lambda: refused[0] > killed)
         broker.start()
         broker.ready()
         back = time.monotonic()
         # Then what is written is taken again
-        _until(lambda: written[0] > back)
+        until(lambda: written[0] > back)
     finally:
         stopped.set()
         thread.join(60)
     assert not thread.is_alive()
     gc.collect()
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 90
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)

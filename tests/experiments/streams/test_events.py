@@ -56,14 +56,8 @@ def test_experiments_and_findings_are_told_and_nothing_else(database: Database) 
     assert events.tell(100.0) == 0
 
     assert [(each["what"], each["subject"]) for each in told(stream)] == wanted
-    assert told(stream)[0] == {
-        "id": 2,
-        "at": 1.0,
-        "what": "experiment armed",
-        "subject": "e1",
-        "who": "kim",
-        "why": "because",
-    }
+    said = {"what": "experiment armed", "subject": "e1", "who": "kim", "why": "because"}
+    assert told(stream)[0] == {"id": 2, "at": 1.0, **said}
 
 
 def test_brokers_away_crashes_and_new_leaders_neither_lose_nor_reorder(database: Database) -> None:

@@ -78,7 +78,9 @@ class Site:
         return Mortal(self.stream, TOPICS, PATIENCE, clock=lambda: self.now)
 
     def restart(self) -> None:
-        """The scheduler is killed, and starts again from what is on record."""
+        """The scheduler is killed, and starts again from what is on record, if it reaches it."""
+        if self.stream.down:
+            return
         self.engine = Engine(self._db, now=self.now)
         self.intake = Intake(self.stream, TOPICS, self._db, self.engine, self._floor)
 
@@ -127,6 +129,13 @@ class Site:
         if not self.stream.down:
             self.workers[which].close()
             self.workers[which] = self.worker()
+
+    def broker(self) -> None:
+        """The broker goes away, or comes back."""
+        self.stream.down = not self.stream.down
+
+    def keep(self) -> None:
+        self.intake.keep(self.now)
 
     def count(self) -> None:
         if not self.stream.down:
@@ -183,7 +192,7 @@ def test_every_acknowledged_request_is_counted_once(
         site.produce("/home", [0, 1, 2, 3])
     # When anything happens in any order
     for name, *arguments in steps:
-        run(site, str(name), arguments)
+        getattr(site, str(name))(*arguments)
     # Then in the end everything is counted, once
     site.settle()
     assert site.counted() == site.produced
@@ -192,30 +201,3 @@ def test_every_acknowledged_request_is_counted_once(
     site.settle()
     assert site.counted() == site.produced
     assert sum(worker.seen.lag + worker.seen.open for worker in site.workers) == 0
-
-
-def run(site: Site, name: str, arguments: list[object]) -> None:
-    match name, arguments:
-        case "produce", [str(path), order]:
-            site.produce(path, list(order))  # type: ignore[call-overload]
-        case "send", [int(pieces)]:
-            site.send(pieces)
-        case "step", [int(which), str(dies_before)]:
-            site.step(which, dies_before)
-        case "live", [int(rounds)]:
-            site.live(rounds)
-        case "kill", [int(which)]:
-            site.kill(which)
-        case "replace", [int(which)]:
-            site.replace(which)
-        case "broker", []:
-            site.stream.down = not site.stream.down
-        case "restart", []:
-            if not site.stream.down:
-                site.restart()
-        case "keep", []:
-            site.intake.keep(site.now)
-        case "tick", []:
-            site.tick()
-        case _:
-            raise AssertionError(name)

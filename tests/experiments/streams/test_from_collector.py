@@ -23,9 +23,7 @@ PARTITIONS = 5
 
 
 @pytest.mark.timeout(400)
-def test_spans_are_keyed_by_trace_and_where_every_other_client_would_put_them(
-    broker: kafka.Broker, tmp_path: Path
-) -> None:
+def test_spans_are_keyed_and_placed_by_their_trace(broker: kafka.Broker, tmp_path: Path) -> None:
     # Given the topics as the service makes them, and a Collector that writes to them
     topics, sent = Topics(broker.prefix()), traces(7, 30)
     KafkaStream([broker.address]).ensure(topics.partitions(PARTITIONS))

@@ -22,19 +22,13 @@ from ldfi.experiments.streams import kafka
 from ldfi.experiments.streams.kafka import KafkaStream
 from ldfi.experiments.streams.stream import Message, Topics
 from ldfi.experiments.streams.worker import GROUP
+from tests.experiments.streams.test_stream import Nothing
 
 pytestmark = pytest.mark.servers
 
 
-class Nothing:
-    def forget(self) -> None:
-        pass
-
-
 @pytest.mark.timeout(200)
-def test_who_joined_before_the_topics_were_known_gets_their_partitions(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_early_member_gets_partitions(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kafka, "JOIN_MS", 1)  # no poll lasts until the group has formed
     # Given a member of a group whose leader, itself, knows nothing of the topics yet
     topics = Topics(broker.prefix())
@@ -72,17 +66,13 @@ def asked(*words: str) -> tuple[int, str]:
     return done.exit_code, str(done.exception) if done.exception else done.stdout
 
 
-def test_topics_keep_what_is_written_for_as_long_as_configured(
-    broker: Broker, config: Config
-) -> None:
+def test_topics_keep_messages_for_as_long_as_configured(broker: Broker, config: Config) -> None:
     topics = Topics(config.kafka_prefix)
     stream_of(config).ensure(topics.partitions(2))
     hour, day = 3_600_000, 86_400_000
-    assert retained(broker, topics) == {
-        **dict.fromkeys((topics.spans, topics.metrics, topics.observations), str(6 * hour)),
-        topics.events: str(30 * day),
-        topics.dead_letters: str(14 * day),
-    }
+    kept = dict.fromkeys((topics.spans, topics.metrics, topics.observations), str(6 * hour))
+    kept |= {topics.events: str(30 * day), topics.dead_letters: str(14 * day)}
+    assert retained(broker, topics) == kept
 
 
 def test_topics_grow_when_nothing_is_in_flight(config: Config) -> None:
@@ -114,11 +104,8 @@ def test_topics_grow_when_nothing_is_in_flight(config: Config) -> None:
     code, said = asked("4", "--json")
     assert code == 0, said
     keyed = (topics.observations, topics.metrics, topics.spans)
-    assert json.loads(said) == {
-        "dry_run": False,
-        "grown": [{"topic": name, "before": 2, "after": 4} for name in keyed],
-        "written_meanwhile": 0,
-    }
+    grown = [{"topic": name, "before": 2, "after": 4} for name in keyed]
+    assert json.loads(said) == {"dry_run": False, "grown": grown, "written_meanwhile": 0}
     assert json.loads(asked("4", "--json")[1])["grown"] == []
     assert "never shrink" in asked("3")[1]
     # And whoever has the new number goes on, whoever has the old one is told
@@ -134,8 +121,5 @@ def retained(broker: Broker, topics: Topics) -> dict[str, str]:
     asked = [ConfigResource(ConfigResourceType.TOPIC, name) for name in topics.partitions(1)]
     found = admin.describe_configs(asked)
     admin.close()
-    return {
-        name: each["retention.ms"]["value"]
-        for names in found.values()
-        for name, each in names.items()
-    }
+    kept = (each for names in found.values() for each in names.items())
+    return {name: each["retention.ms"]["value"] for name, each in kept}

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ldfi.experiments.domain.traffic.observation import Observation
@@ -16,6 +17,7 @@ from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.streams.wire import ObservationReader
 from ldfi.experiments.streams.worker import Worker
 from tests.experiments.streams.driving import work
+from tests.kit.spans import document
 from tests.kit.streams import Piece, produce, request
 
 pytestmark = pytest.mark.parametrize("stream", ["memory"], indirect=True)  # brokers read nothing
@@ -38,17 +40,12 @@ def jaeger_json(value: bytes) -> Iterator[bytes]:
         begin = datetime.fromtimestamp(span.start_time_unix_nano // 10**9, UTC)
         length = span.end_time_unix_nano - span.start_time_unix_nano
         told = {**said, "span.kind": KINDS[span.kind]}
-        written = {
-            "traceId": _base64(span.trace_id),
-            "spanId": _base64(span.span_id),
-            "operationName": span.name,
-            "references": [parent] if span.parent_span_id else [],
-            "startTime": f"{begin:%Y-%m-%dT%H:%M:%S}Z",
-            "duration": f"{length / 1e9:.9f}s",
-            "tags": [{"key": key, "vStr": text} for key, text in told.items()],
-            "process": {"serviceName": service},
-        }
-        yield json.dumps(written).encode()
+        times = {"startTime": f"{begin:%Y-%m-%dT%H:%M:%S}Z", "duration": f"{length / 1e9:.9f}s"}
+        ids = {"traceId": _base64(span.trace_id), "spanId": _base64(span.span_id)}
+        references = [parent] if span.parent_span_id else []
+        tags = [{"key": key, "vStr": text} for key, text in told.items()]
+        what = {"operationName": span.name, "tags": tags, "process": {"serviceName": service}}
+        yield json.dumps({**ids, **times, **what, "references": references}).encode()
 
 
 def zipkin_json(value: bytes) -> Iterator[bytes]:
@@ -73,24 +70,11 @@ def zipkin_json(value: bytes) -> Iterator[bytes]:
 def otlp_json(value: bytes) -> Iterator[bytes]:
     """A request to a message."""
     for service, span, said in _spans(value):
-        ids = {"traceId": span.trace_id.hex(), "spanId": span.span_id.hex()}
-        times = {
-            "startTimeUnixNano": str(span.start_time_unix_nano),
-            "endTimeUnixNano": str(span.end_time_unix_nano),
-        }
-        what = {
-            "parentSpanId": span.parent_span_id.hex(),
-            "name": span.name,
-            "kind": span.kind,
-            "attributes": [{"key": k, "value": {"stringValue": v}} for k, v in said.items()],
-        }
-        resource = {
-            "attributes": [{"key": "service.name", "value": {"stringValue": service}}],
-        }
-        scope = {"spans": [{**ids, **times, **what}]}
-        yield json.dumps(
-            {"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}
-        ).encode()
+        attributes = [{"key": k, "value": {"stringValue": v}} for k, v in said.items()]
+        written = MessageToDict(span) | {"kind": span.kind, "attributes": attributes}
+        for name in ("traceId", "spanId", "parentSpanId"):  # OTLP has these in hexadecimal
+            written[name] = base64.b64decode(written.get(name, "")).hex()
+        yield json.dumps(document(written, service=service)).encode()
 
 
 def as_it_is(value: bytes) -> Iterator[bytes]:

@@ -70,9 +70,7 @@ def test_nothing_grows_while_somebody_reads() -> None:
 @pytest.mark.parametrize(
     ("ends", "committed", "left"), [(5, 5, 0), (5, 3, 2), (5, None, 5), (0, None, 0), (3, 5, 0)]
 )
-def test_nothing_grows_while_something_is_in_flight(
-    ends: int, committed: int | None, left: int
-) -> None:
+def test_nothing_grows_with_work_in_flight(ends: int, committed: int | None, left: int) -> None:
     place = (TOPICS.spans, 1)
     found = standing(ends={place: ends}, committed={} if committed is None else {place: committed})
     assert found.unfinished() == left

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -20,7 +21,7 @@ from ldfi.experiments.streams.memory import MemoryStream
 from ldfi.experiments.streams.stream import Stream, Topics
 from tests.experiments.members import Member, until
 from tests.kit.service import GIVEN, bearer, client_of, problem, service
-from tests.kit.streams import request
+from tests.kit.streams import Piece, produce, request
 from tests.scenarios.replayed import TRACE, replayed
 
 PROTOBUF = {"content-type": "application/x-protobuf"}
@@ -39,14 +40,8 @@ class Site:
 
     @contextmanager
     def life(self) -> Iterator[tuple[FastAPI, httpx.Client]]:
-        app = service(
-            self.url,
-            stream=self.stream,
-            topics=self.topics,
-            partitions=2,
-            quiet=0.5,
-            member_key=KEY,
-        )
+        topics: dict[str, Any] = {"stream": self.stream, "topics": self.topics, "partitions": 2}
+        app = service(self.url, quiet=0.5, member_key=KEY, **topics)
         with client_of(app, GIVEN["ingest"]) as client:
             yield app, client
 
@@ -144,9 +139,7 @@ def test_a_request_that_was_replayed_is_found_behind_the_stream(topics_in_memory
 
 @pytest.mark.servers
 @pytest.mark.timeout(400)
-def test_a_worker_says_how_far_behind_it_is_and_leaves_the_group_when_told_to_end(
-    broker: Broker, tmp_path: Path
-) -> None:
+def test_a_worker_says_how_far_behind_it_is_and_ends_well(broker: Broker, tmp_path: Path) -> None:
     # Given a worker by itself
     topics = Topics(broker.prefix())
     options = {
@@ -161,13 +154,8 @@ def test_a_worker_says_how_far_behind_it_is_and_leaves_the_group_when_told_to_en
         until(lambda: worker.ready() == 200)
         assert worker.ask("GET", "/metrics", "edge").status_code == 403
         # When a request and a message that is none come in
-        producer = KafkaStream([broker.address]).producer()
-        for piece in request(f"{1:032x}"):
-            topic = topics.spans if piece.half == "spans" else topics.metrics
-            producer.send(topic, piece.key, piece.value)
-        producer.send(topics.spans, b"no id", b"no spans")
-        producer.flush()
-        producer.close()
+        none = Piece("spans", "no id", b"no spans")
+        produce(KafkaStream([broker.address]), topics, [*request(f"{1:032x}"), none])
         # Then it says so
         until(lambda: "ldfi_ingest_observations_total 1.0" in worker.metrics())
         until(lambda: "ldfi_ingest_lag_messages 0.0" in worker.metrics())

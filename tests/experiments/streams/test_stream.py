@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from contextlib import nullcontext
 from itertools import pairwise
 
@@ -14,6 +13,7 @@ import pytest
 from ldfi.errors import MessageTooLarge, StreamError
 from ldfi.experiments.streams.memory import MemoryStream
 from ldfi.experiments.streams.stream import Consumer, Message, Place, Stream, Topics
+from tests.experiments.members import until
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -88,13 +88,6 @@ class Member(threading.Thread):
         assert not self.is_alive()
 
 
-def wait(until: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not until():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def test_messages_of_one_key_stay_together_and_in_order(stream: Stream, topics: Topics) -> None:
     write(stream, topics.spans, keys=20, each=10)
     reader = stream.reader(topics.spans, {})
@@ -139,14 +132,14 @@ def test_a_group_shares_partitions_and_both_halves_are_with_one_member(
     # Given two members
     both = [topics.spans, topics.metrics]
     one, two = Member(stream, both), Member(stream, both)
-    wait(until=lambda: all(len(member.places) == PARTITIONS for member in (one, two)))
+    until(lambda: all(len(member.places) == PARTITIONS for member in (one, two)))
     # Then each partition is with one of them, together with its counterpart
     assert not one.places & two.places
     assert {number for _, number in one.places} & {number for _, number in two.places} == set()
     # When one leaves
     before = one.told.told
     two.close()
-    wait(until=lambda: len(one.places) == 2 * PARTITIONS)
+    until(lambda: len(one.places) == 2 * PARTITIONS)
     # Then the other has everything, and was told that what it knew is void
     assert one.told.told > before
     one.close()
@@ -165,17 +158,15 @@ def test_what_is_not_committed_is_read_again_by_the_next(stream: Stream, topics:
     two.close()
 
 
-def test_who_keeps_a_partition_over_a_rebalance_reads_it_again(
-    stream: Stream, topics: Topics
-) -> None:
+def test_who_keeps_a_partition_in_a_rebalance_rereads_it(stream: Stream, topics: Topics) -> None:
     # Given a member that has read everything and committed nothing
     write(stream, topics.spans, keys=30)
     one = Member(stream, [topics.spans])
-    wait(until=lambda: len(one.found) == 30)
+    until(lambda: len(one.found) == 30)
     before, once = one.told.told, len(one.found)
     # When another one joins, so that it is told to forget
     two = Member(stream, [topics.spans])
-    wait(until=lambda: len({*one.found[once:], *two.found}) == 30)
+    until(lambda: len({*one.found[once:], *two.found}) == 30)
     # Then the two of them read everything once more
     assert one.told.told > before
     one.close()

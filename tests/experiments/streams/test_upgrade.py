@@ -34,11 +34,8 @@ def test_in_an_upgrade_nothing_is_dropped_that_can_be_read(tmp_path: Path) -> No
     stream, db = MemoryStream(), Database(f"sqlite:///{tmp_path / 'ldfi.sqlite3'}")
     stream.ensure(TOPICS.partitions(1))
     engine = Engine(db, now=time.time())
-    intake, producer, writer = (
-        Intake(stream, TOPICS, db, engine),
-        stream.producer(),
-        ObservationWriter(),
-    )
+    intake, producer = Intake(stream, TOPICS, db, engine), stream.producer()
+    writer = ObservationWriter()
     for number in range(1, WRITTEN + 1):  # a trace of zeros is none (W3C Trace Context)
         traces = [f"{number * 3 + which:032x}" for which in range(3)]
         before, now, added = (writer.write(observation(each), HALVES) for each in traces)

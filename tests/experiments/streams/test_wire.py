@@ -182,7 +182,10 @@ def test_a_device_metric_comes_through() -> None:
     assert read_outcome(json.dumps(older).encode()) == outcome
 
 
-@pytest.mark.parametrize("value", [b"", b"[]", b"{}", json.dumps({"trace_id": "x"}).encode()])
+HALF = b'{"trace_id":"\\ud800","device":"d","member":"m","success":true}'  # of a character
+
+
+@pytest.mark.parametrize("value", [b"", b"[]", b"{}", b'{"trace_id":"x"}', b"[" * 20_000, HALF])
 def test_what_is_no_device_metric_is_refused(value: bytes) -> None:
     with pytest.raises(UnreadableMessage):
         read_outcome(value)

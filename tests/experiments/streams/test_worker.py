@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import replace
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -14,14 +13,11 @@ from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.streams.wire import ObservationReader
 from ldfi.experiments.streams.worker import Worker
 from ldfi.testing.world import World
-from tests.experiments.streams.conftest import Lead
 from tests.experiments.streams.driving import PATIENCE, drive, work
 from tests.kit.streams import Piece, produce, request, traffic
 
 
-def test_both_halves_of_a_request_become_an_observation(
-    stream: Stream, topics: Topics, worker: Worker
-) -> None:
+def test_both_halves_become_an_observation(stream: Stream, topics: Topics, worker: Worker) -> None:
     # Given requests in several messages, some with the device's report first
     many = [pieces for pieces, _ in zip(traffic(), range(50), strict=False)]
     mixed = [piece for number, pieces in enumerate(many) for piece in pieces[:: (-1) ** number]]
@@ -39,9 +35,7 @@ def test_both_halves_of_a_request_become_an_observation(
     assert worker.seen.observations == 50
 
 
-def test_offsets_are_committed_behind_the_oldest_unfinished_request(
-    stream: Stream, topics: Topics, worker: Worker
-) -> None:
+def test_unfinished_requests_are_read_again(stream: Stream, topics: Topics, worker: Worker) -> None:
     # Given finished requests around one whose device has not reported
     many = [pieces for pieces, _ in zip(traffic(), range(30), strict=False)]
     waiting = many[10].pop()
@@ -66,9 +60,7 @@ def test_offsets_are_committed_behind_the_oldest_unfinished_request(
     other.close()
 
 
-def test_what_cannot_be_read_goes_to_the_dead_letters(
-    stream: Stream, topics: Topics, worker: Worker
-) -> None:
+def test_the_unreadable_are_dead_letters(stream: Stream, topics: Topics, worker: Worker) -> None:
     # Given two requests among rubbish
     [*spans, metric] = request("ab" * 16)
     key = spans[0].key
@@ -87,32 +79,10 @@ def test_what_cannot_be_read_goes_to_the_dead_letters(
     # Then the good one gets through, and the rest says why it does not
     letters = work(worker, stream.reader(topics.dead_letters, {}), 5)
     reasons = sorted(dict(letter.headers)["reason"].decode() for letter in letters)
-    assert [reason[:12] for reason in reasons] == sorted(
-        reason[:12]
-        for reason in (
-            reasons[0],
-            "its key is None, not the trace id",
-            "no device metric",
-            "no device metric",
-            "spans of several traces",
-        )
-    )
+    others = ("its key is None", "no device metric", "no device metric", "spans of several traces")
+    assert [each[:12] for each in reasons] == sorted(each[:12] for each in (reasons[0], *others))
     assert worker.seen.dead_letters == 5
     assert all(dict(letter.headers)["from"].startswith(b"test") for letter in letters)
-
-
-def test_from_the_stream_into_classes_and_once_more_after_a_restart(
-    stream: Stream, topics: Topics, worker: Worker, lead: Lead
-) -> None:
-    # Given a leader that has counted some requests and put that on record
-    counted, many = 0, traffic()
-    for wanted in (40, 60):
-        produce(stream, topics, [p for _ in range(wanted - counted) for p in next(many)])
-        counted, leader = wanted, lead()
-        # Then it has counted each once, also in its next life
-        leader.count(worker, wanted)
-        leader.intake.keep(time.time())
-        leader.intake.close()
 
 
 def test_a_cut_trace_is_told_to_the_leader(stream: Stream, topics: Topics, worker: Worker) -> None:

@@ -46,9 +46,7 @@ class Machine:
         max_size=40,
     )
 )
-def test_time_goes_forward_at_its_pace_and_every_step_is_noticed(
-    what: list[tuple[float, float]],
-) -> None:
+def test_time_goes_forward_and_every_step_is_noticed(what: list[tuple[float, float]]) -> None:
     machine = Machine()
     before, steps = machine.clock.now(), 0
     for seconds, step in what:

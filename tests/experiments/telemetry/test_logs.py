@@ -40,13 +40,8 @@ def line(message: str, *words: object, **more: Any) -> dict[str, Any]:
 def test_whatever_is_logged_is_one_line(said: str, about: str) -> None:
     found = line("%s", said, exc_info=None, extra={"experiment": about, "stranger": "x"})
 
-    assert found == {
-        "time": found["time"],
-        "level": "warning",
-        "logger": "ldfi",
-        "message": said,
-        "experiment": about,
-    }
+    words = {"level": "warning", "logger": "ldfi", "message": said, "experiment": about}
+    assert found == {"time": found["time"], **words}
     at = datetime.fromisoformat(found["time"])
     assert at.utcoffset() is not None
     assert abs(time.time() - at.timestamp()) < 60
@@ -147,9 +142,7 @@ def ask(path: str, headers: dict[str, str]) -> httpx.Response:
     ("given", "kept"),
     [("3f1c-A.b_9", True), ("a" * 65, False), ("x y", False), ('"}', False), (None, False)],
 )
-def test_a_request_and_what_is_logged_of_it_have_one_id(
-    path: str, given: str | None, kept: bool
-) -> None:
+def test_a_request_and_its_log_have_one_id(path: str, given: str | None, kept: bool) -> None:
     lines: list[dict[str, Any]] = []
 
     class VerdictInputs(logging.Handler):

@@ -6,8 +6,8 @@ import asyncio
 import math
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -23,6 +23,7 @@ from ldfi.cli.ports import free_port
 from ldfi.errors import InvalidGuardrail, PrometheusError
 from ldfi.experiments.telemetry.prometheus import Prometheus, check_guardrail
 from ldfi.testing.live_service import served
+from tests.experiments.members import until
 
 TOKEN = "s3cret"
 
@@ -115,9 +116,7 @@ def test_a_guardrail_holds_when_something_is_left_of_it(url: str) -> None:
     ],
 )
 @pytest.mark.parametrize("what", ["query", "holds"])
-def test_whatever_is_not_one_number_is_an_error(
-    url: str, what: str, promql: str, told: str
-) -> None:
+def test_what_is_not_one_number_is_an_error(url: str, what: str, promql: str, told: str) -> None:
     with pytest.raises(PrometheusError, match=told):
         ask(url, what, promql)
 
@@ -169,12 +168,8 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder: Path = tmp_path_factory.mktemp("prometheus")
     (folder / "prometheus.yml").write_text("global: {}\n")
     address = f"127.0.0.1:{free_port()}"
-    command = [
-        program,
-        f"--config.file={folder}/prometheus.yml",
-        f"--storage.tsdb.path={folder}/data",
-        f"--web.listen-address={address}",
-    ]
+    files = (f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data")
+    command = [program, *files, f"--web.listen-address={address}"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             _wait_until_ready(f"http://{address}/-/ready")
@@ -184,15 +179,12 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def _wait_until_ready(url: str) -> None:
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        try:
-            if httpx.get(url).is_success:
-                return
-        except httpx.HTTPError:
-            pass
-        time.sleep(0.1)
-    pytest.fail("Prometheus did not become ready within 30 seconds")
+    def ready() -> bool:
+        with suppress(httpx.HTTPError):
+            return httpx.get(url).is_success
+        return False
+
+    until(ready, 30)
 
 
 @pytest.mark.servers

@@ -65,9 +65,7 @@ def requests_for(client: httpx.Client, route: str) -> float:
     return sum(float(each.rsplit(" ", 1)[1]) for each in mine if f'route="{route}"' in each)
 
 
-def test_requests_are_traced_but_for_those_of_machines_that_call_all_the_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_requests_are_traced_but_for_those_of_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", None)
     monkeypatch.setattr(trace, "_TRACER_PROVIDER_SET_ONCE", Once())
     paths, sink = [*tracing.UNTRACED.split(","), "/api/v1/status"], Sink()
@@ -89,9 +87,7 @@ def test_requests_are_traced_but_for_those_of_machines_that_call_all_the_time(
 
 
 @pytest.mark.long
-def test_requests_are_traced_where_the_environment_says_but_no_machine_that_calls_all_the_time(
-    tmp_path: Path,
-) -> None:
+def test_requests_are_traced_where_the_environment_says_but_no_machines(tmp_path: Path) -> None:
     sink, port = Sink(), str(free_port())
     with listening(sink) as endpoint, serving(tmp_path, port, **{ENDPOINT: endpoint}) as client:
         client.get("/api/v1/edge/rules?edge=e&wait=0")

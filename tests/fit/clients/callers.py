@@ -273,9 +273,7 @@ def _in_tests(call: Callable[[int, float | None], Any]) -> Callable[[int, float 
     return patched
 
 
-def _run(
-    call: Callable[[int, float | None], Awaitable[Any]],
-) -> Callable[[int, float | None], Any]:
+def _run(call: Callable[[int, float | None], Awaitable[Any]]) -> Callable[[int, float | None], Any]:
     async def within(port: int, patience: float | None) -> Any:
         return await call(port, patience)
 

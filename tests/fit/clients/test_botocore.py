@@ -90,9 +90,7 @@ def really(kind: str) -> AbstractContextManager[int]:
 
 
 @pytest.mark.parametrize(("client", "kind"), [("botocore", kind) for kind in SEEN])
-def test_what_a_caller_sees_is_what_it_sees_when_that_really_happens(
-    requests_made: Requests, client: str, kind: str
-) -> None:
+def test_a_caller_sees_what_it_really_sees(requests_made: Requests, client: str, kind: str) -> None:
     with really(kind) as port, calling(NOBODY if kind in NAMED else "127.0.0.1"):
         real = look(lambda: ask(port))
     with dying(FINE) as port, calling("localhost" if kind in NAMED else "127.0.0.1"):

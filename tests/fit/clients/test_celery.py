@@ -162,9 +162,7 @@ def test_what_a_caller_sees_is_what_it_sees_when_that_really_happens(
     assert requests_made.lineage().fired == {f"{kind}@{point}"}
 
 
-def test_a_process_that_never_reached_its_broker_tries_as_often(
-    requests_made: Requests, port: int
-) -> None:
+def test_a_process_that_never_reached_a_broker_retries(requests_made: Requests, port: int) -> None:
     told = Attempts(), Attempts()
     with nobody() as dead, application(dead) as add:
         real = look(told[0].publish(add))
@@ -189,9 +187,7 @@ def test_retries_save_a_message_when_the_broker_is_back(requests_made: Requests,
 
 
 @pytest.mark.parametrize("armed", [True, False])
-def test_the_span_of_a_message_that_failed_is_exported_and_left(
-    requests_made: Requests, armed: bool
-) -> None:
+def test_the_span_of_a_failed_message_is_exported(requests_made: Requests, armed: bool) -> None:
     """OpenTelemetry's instrumentation ends it only once the message is published."""
     with nobody() as dead, application(dead) as add:
         around = requests_made.request(*(["error@api>http:GET:elsewhere/"] if armed else []))

@@ -101,9 +101,7 @@ def test_a_delayed_call_is_cancelled_with_its_task(requests_made: Requests, targ
         asyncio.run(within())
 
 
-def test_a_channel_without_interceptors_is_left_as_it_is(
-    requests_made: Requests, target: str
-) -> None:
+def test_a_channel_without_interceptors_is_left_alone(requests_made: Requests, target: str) -> None:
     GrpcAioInstrumentorClient().uninstrument()  # type: ignore[no-untyped-call]
 
     async def within() -> tuple[object, type]:

@@ -186,8 +186,7 @@ def also_theirs() -> AbstractContextManager[None]:
     "call",
     [
         *(sent_by_httpx, sent_by_httpx_async, sent_by_httpx2, sent_by_httpx2_async),
-        *(sent_by_requests, sent_by_urllib3),
-        *(sent_by_aiohttp, sent_by_grpc, sent_by_grpc_aio),
+        *(sent_by_requests, sent_by_urllib3, sent_by_aiohttp, sent_by_grpc, sent_by_grpc_aio),
     ],
 )
 def test_the_context_goes_to_allowed_hosts_only(
@@ -246,9 +245,7 @@ def test_nothing_unsafe_is_written_into_headers(value: Any, sent: str, url: str)
 
 @pytest.mark.parametrize("servers", ["10.0.0.1:9092,kafka", ["PLAINTEXT://kafka:9092"], "[::1]:9"])
 @pytest.mark.parametrize("listed", [None, "*.example.com"])
-def test_the_context_goes_into_messages_for_brokers_that_may_have_it(
-    servers: Any, listed: str | None
-) -> None:
+def test_the_context_goes_to_brokers_that_may_have_it(servers: Any, listed: str | None) -> None:
     traced = [("traceparent", b"00-1-2-01")]
     ours = [*traced, ("baggage", b"fit=x")]
     far = [*([servers] if isinstance(servers, str) else servers), "kafka.example.com:9092"]

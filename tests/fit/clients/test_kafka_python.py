@@ -68,9 +68,7 @@ def test_an_error_is_a_future_that_fails(requests_made: Requests, producer: Kafk
     assert run.fired == {f"error@{POINT}"}
 
 
-def test_a_delay_blocks_until_the_producer_gives_up(
-    requests_made: Requests, producer: KafkaProducer
-) -> None:
+def test_a_delay_lasts_until_it_gives_up(requests_made: Requests, producer: KafkaProducer) -> None:
     with (
         requests_made.request(f"delay@{POINT}", delay_ms=60_000),
         pytest.raises(KafkaTimeoutError, match="allocate memory"),
@@ -82,9 +80,7 @@ def test_a_delay_blocks_until_the_producer_gives_up(
     assert run.fired == {f"delay@{POINT}"}
 
 
-def test_what_is_not_meant_goes_to_the_producer(
-    requests_made: Requests, producer: KafkaProducer
-) -> None:
+def test_what_is_not_meant_is_produced(requests_made: Requests, producer: KafkaProducer) -> None:
     with (
         requests_made.request("error@api>message:send:kafka/other"),
         pytest.raises(KafkaTimeoutError, match="metadata"),

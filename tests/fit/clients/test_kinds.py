@@ -149,9 +149,7 @@ def alike(injected: Sight, real: Sight) -> bool:
 
 
 @pytest.mark.parametrize(("client", "kind"), MATRIX)
-def test_what_a_caller_sees_is_what_it_sees_when_that_really_happens(
-    requests_made: Requests, client: str, kind: str
-) -> None:
+def test_a_caller_sees_what_it_really_sees(requests_made: Requests, client: str, kind: str) -> None:
     caller = CALLERS[client]
     patience = PATIENCE if kind == "timeout" else None  # or a slow machine is what times out
     with really(client, kind) as port, calling(NOBODY if kind in NAMED else host(kind)):
@@ -190,9 +188,7 @@ def test_a_body_is_cut_while_it_streams(requests_made: Requests, client: str) ->
 
 
 @pytest.mark.parametrize("client", CALLERS)
-def test_in_control_nothing_happens_and_every_kind_would_have(
-    requests_made: Requests, client: str
-) -> None:
+def test_in_control_nothing_happens_all_would_have(requests_made: Requests, client: str) -> None:
     caller = CALLERS[client]
     with well(client) as port:
         usual = look(lambda: caller.call(port, 20.0))
@@ -205,9 +201,7 @@ def test_in_control_nothing_happens_and_every_kind_would_have(
 
 
 @pytest.mark.parametrize("client", CALLERS)
-def test_a_kind_that_is_not_native_does_nothing_and_claims_nothing(
-    requests_made: Requests, client: str
-) -> None:
+def test_a_kind_that_is_not_native_does_nothing(requests_made: Requests, client: str) -> None:
     caller = CALLERS[client]
     words = {kind.partition(":")[0] for kind in expected(client)} - NAMED  # an address is called
     foreign = [each for each in LISTED if each.partition(":")[0] not in words | set(KINDS)]
@@ -238,9 +232,7 @@ def test_no_call_times_out_before_its_time(requests_made: Requests, client: str,
         assert claims(requests_made) == set()
 
 
-def test_a_connection_on_which_nothing_was_sent_is_not_used_again_by_aiohttp(
-    requests_made: Requests, server: str
-) -> None:
+def test_aiohttp_drops_a_connection_that_sent_nothing(requests_made: Requests, server: str) -> None:
     url, point = f"{server}/titles/17", f"api>http:GET:{server.removeprefix('http://')}/titles/*"
     answers = {"status:404": 404, "status:503": 503, "corrupt": 200}
 
@@ -259,9 +251,7 @@ def test_a_connection_on_which_nothing_was_sent_is_not_used_again_by_aiohttp(
     asyncio.run(within())
 
 
-def test_a_pool_gets_its_connection_back_from_an_injected_answer(
-    requests_made: Requests, server: str
-) -> None:
+def test_a_pool_gets_its_connection_back_after_it(requests_made: Requests, server: str) -> None:
     url, point = f"{server}/titles/17", f"api>http:GET:{server.removeprefix('http://')}/titles/*"
     with requests.Session() as session:
         session.mount("http://", HTTPAdapter(pool_connections=1, pool_maxsize=1, pool_block=True))

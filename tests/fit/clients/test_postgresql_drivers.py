@@ -342,9 +342,7 @@ def test_one_name_at_both_ends(requests_made: Requests, database: Database, name
     unharmed(requests_made, ours, point(database), seen_async(call), failed)
 
 
-def test_a_pool_of_asyncpg_and_its_other_methods_have_the_same_point(
-    requests_made: Requests, database: Database
-) -> None:
+def test_a_pool_of_asyncpg_has_the_same_point(requests_made: Requests, database: Database) -> None:
     async def call() -> list[Any]:
         folder = str(database.server.folder)
         async with asyncpg.create_pool(

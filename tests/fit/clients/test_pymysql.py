@@ -285,9 +285,7 @@ def test_one_name_at_both_ends(requests_made: Requests, server: MariaDB) -> None
     unharmed(requests_made, ours, POINT, seen(call), lambda a: failed(a) or late(a))
 
 
-def test_many_statements_of_one_call_pass_one_by_one(
-    requests_made: Requests, server: MariaDB
-) -> None:
+def test_many_statements_of_a_call_pass_singly(requests_made: Requests, server: MariaDB) -> None:
     with (
         closing(server.connect()) as connection,
         connection.cursor() as cursor,

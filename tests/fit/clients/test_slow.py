@@ -181,9 +181,7 @@ def test_it_comes_piece_by_piece_like_that_of_a_server_that_really_sends_slowly(
 
 
 @every_client
-def test_a_timeout_for_each_read_ends_it_only_where_it_is_shorter_than_the_gap(
-    requests_made: Requests, client: str
-) -> None:
+def test_a_read_timeout_ends_it_only_below_the_gap(requests_made: Requests, client: str) -> None:
     def sight(port: int, timeout: float) -> Any:
         return look(lambda: got(client, port, timeout).body)
 
@@ -309,9 +307,7 @@ def test_a_caller_that_closes_is_rid_of_it_at_once(requests_made: Requests, clie
 
 
 @pytest.mark.parametrize("client", ["httpx, asyncio", "httpx, asyncio, in tests", "aiohttp"])
-def test_a_deadline_for_all_of_it_ends_it_and_other_tasks_run_meanwhile(
-    requests_made: Requests, client: str
-) -> None:
+def test_a_deadline_ends_it_while_other_tasks_run(requests_made: Requests, client: str) -> None:
     call = {
         "aiohttp": _aiohttp,
         "httpx, asyncio": _httpx_async,
@@ -426,9 +422,7 @@ def test_a_huge_body_is_never_held_in_memory(
 
 
 @pytest.mark.parametrize("arm", ["treatment", "control"])
-def test_under_a_fake_that_knows_no_slow_bodies_nothing_is_slow_and_nothing_claimed(
-    requests_made: Requests, arm: Any
-) -> None:
+def test_under_a_fake_without_slow_bodies_none_is_slow(requests_made: Requests, arm: Any) -> None:
     fakes.patch_all()
     armed = requests_made.request(f"slow:30@{point(1)}", arm=arm, delay_ms=60_000)
     with armed, responses.RequestsMock() as faked:
@@ -469,9 +463,7 @@ def test_what_breaks_in_reading_the_headers_is_not_the_hosts(
     length=st.integers(1, 10**9),
     at=st.floats(0, 1, exclude_max=True),
 )
-def test_each_byte_comes_when_its_share_of_the_length_is_over(
-    seconds: float, length: int, at: float
-) -> None:
+def test_each_byte_comes_when_its_share_is_over(seconds: float, length: int, at: float) -> None:
     pace = Pace(seconds, length, steady())
     byte = int(at * length)
     now = steady() - pace.began

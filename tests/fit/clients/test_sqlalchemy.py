@@ -91,9 +91,7 @@ def test_connections(requests_made: Requests, engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("driver", ["postgresql+psycopg", "mysql+pymysql"])
-def test_a_name_that_does_not_resolve_and_an_address_that_needs_none(
-    requests_made: Requests, driver: str
-) -> None:
+def test_a_name_that_does_not_resolve_and_an_address(requests_made: Requests, driver: str) -> None:
     found = {}
     for host in (NOBODY, "127.0.0.1"):
         with nowhere() as port:

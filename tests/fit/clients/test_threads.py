@@ -118,9 +118,7 @@ def test_a_call_without_the_context_is_let_through_and_named(
     assert "fit.fired" not in (span.attributes or {})
 
 
-def test_a_pool_keeps_no_context_of_an_earlier_request(
-    requests_made: Requests, called: tuple[Call, str]
-) -> None:
+def test_a_pool_keeps_no_earlier_context(requests_made: Requests, called: tuple[Call, str]) -> None:
     call, point = called
     with _instrumented(ThreadingInstrumentor()), ThreadPoolExecutor(1) as pool:
         with requests_made.request(f"error@{point}"):

@@ -63,9 +63,7 @@ def test_a_context_reads_back() -> None:
 
 
 @given(st.lists(st.text(min_size=1), max_size=100, unique=True))
-def test_only_characters_that_survive_baggage_and_a_hundred_faults_in_4_kib(
-    points: list[str],
-) -> None:
+def test_only_characters_that_baggage_keeps_and_100_faults_in_4_kib(points: list[str]) -> None:
     value = encode(KEYS, "e", "control", 2**31, [Fault(p, "delay") for p in points])
 
     assert set(value) <= SAFE

@@ -64,9 +64,7 @@ def prefixes(path: list[Any], before: str = "falcor") -> set[str]:
 
 
 @given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=30)), max_size=6))
-def test_a_query_that_a_span_tells_of_has_the_features_that_an_edge_sees(
-    pairs: list[tuple[str, str]],
-) -> None:
+def test_a_query_of_a_span_has_the_features_an_edge_sees(pairs: list[tuple[str, str]]) -> None:
     query = urlencode(pairs, errors="replace")
     seen = {n: v for n, v in request_features("GET", "/", query).items() if n not in WHERE}
     assert features_of_query(template_query(query)) == seen
@@ -140,9 +138,7 @@ segments = st.lists(st.sampled_from(["a", "b", "*"]), min_size=1, max_size=4)
 
 
 @given(segments, segments)
-def test_a_path_fits_a_template_where_each_of_its_segments_does(
-    template: list[str], path: list[str]
-) -> None:
+def test_a_path_fits_a_template_segment_by_segment(template: list[str], path: list[str]) -> None:
     expected = len(template) == len(path) and all(
         t in ("*", p) for t, p in zip(template, path, strict=False)
     )

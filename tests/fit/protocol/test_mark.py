@@ -54,9 +54,7 @@ def serving(provider: TracerProvider, work: Callable[[], None]) -> None:
 
 
 @pytest.mark.parametrize("arm", ["treatment", "control"])
-def test_it_leaves_at_once_below_the_call_by_which_the_request_came(
-    provider: TracerProvider, arm: str
-) -> None:
+def test_it_leaves_at_once_below_the_incoming_call(provider: TracerProvider, arm: str) -> None:
     exporter = InMemorySpanExporter()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
 

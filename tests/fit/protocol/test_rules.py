@@ -67,9 +67,7 @@ def _chi_squared(counts: Counter[tuple[bool, bool]], total: int) -> float:
 
 
 @given(st.text(min_size=1), st.floats(0, 0.4), st.floats(0, 0.1))
-def test_widening_a_share_moves_no_device_from_one_arm_to_the_other(
-    device: str, share: float, more: float
-) -> None:
+def test_widening_a_share_moves_no_device_over(device: str, share: float, more: float) -> None:
     narrow = a_rule(treatment=share, control=share).arm_of(device)
     wide = a_rule(treatment=share + more, control=share + more).arm_of(device)
 

@@ -12,6 +12,7 @@ from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.fit.protocol.kinds import alike_of
 from ldfi.testing.spans import lineage, span
+from tests.experiments.domain.campaign.test_exploration import harm, tolerated
 from tests.kit.observations import observation
 
 POINTS = [f"api>http:GET:{name}/" for name in ("ratings", "layout", "search")]
@@ -32,26 +33,13 @@ def known(*results: ExperimentResult, settings: Settings = SETTINGS) -> Knowledg
 def survived(*kinds: str, purpose: str = "explore") -> ExperimentResult:
     """One request in which the first points failed, each in its way."""
     faults = frozenset(f"{kind}@{point}" for kind, point in zip(kinds, POINTS, strict=False))
-    return ExperimentResult(
-        faults,
-        succeeded=True,
-        fired=faults,
-        survived=faults,
-        called=frozenset(POINTS),
-        relied_on=frozenset(f"{kind}@{p}" for p in POINTS for kind in ("error", "delay")),
-        purpose=purpose,  # type: ignore[arg-type]
-    )
-
-
-def harm(fault: str) -> ExperimentResult:
-    return ExperimentResult(frozenset({fault}), succeeded=False, fired=frozenset({fault}))
+    relied_on = (f"{kind}@{p}" for p in POINTS for kind in ("error", "delay"))
+    return tolerated(faults, relied_on, POINTS, survived=faults, purpose=purpose)
 
 
 def open_kinds(knowledge: Knowledge, point: str = POINTS[0]) -> set[str]:
-    faults = {f"{kind}@{point}" for kind in ASKED}
-    return {
-        f.partition("@")[0] for f in faults if knowledge.solver_input.explorer.judge({f}) == "open"
-    }
+    judge = knowledge.solver_input.explorer.judge
+    return {kind for kind in ASKED if judge({f"{kind}@{point}"}) == "open"}
 
 
 def test_what_survives_one_status_is_taken_to_survive_those_that_are_alike() -> None:
@@ -65,10 +53,8 @@ def test_the_assumption_stands_on_the_certificate() -> None:
     assert check(document) == []
     pairs = examine(document).assumed["alike"]
     assert f"status:500@{POINTS[0]} and status:502@{POINTS[0]}" in pairs
-    assert (
-        "alike"
-        not in examine(known(settings=Settings(kinds=ASKED)).certificate()["certificate"]).assumed
-    )
+    without = known(settings=Settings(kinds=ASKED)).certificate()["certificate"]
+    assert "alike" not in examine(without).assumed
 
 
 def test_it_is_tried_by_lot() -> None:
@@ -78,7 +64,9 @@ def test_it_is_tried_by_lot() -> None:
 
 
 def test_it_falls_where_one_hurts_and_the_other_does_not() -> None:
-    knowledge = known(survived("status:500", "status:500"), harm(f"status:502@{POINTS[0]}"))
+    knowledge = known(
+        survived("status:500", "status:500"), harm(frozenset({f"status:502@{POINTS[0]}"}))
+    )
 
     judge = knowledge.solver_input.explorer.judge
     assert judge({f"status:500@{POINTS[0]}"}) == "safe"
@@ -90,7 +78,7 @@ def test_it_falls_where_one_hurts_and_the_other_does_not() -> None:
 
 
 def test_what_hurts_in_one_way_hurts_in_those_that_are_alike() -> None:
-    knowledge = known(harm(f"status:500@{POINTS[0]}"))
+    knowledge = known(harm(frozenset({f"status:500@{POINTS[0]}"})))
     assert open_kinds(knowledge) == {"refused"}
     assert len(knowledge.solver_input.explorer.findings) == 1
 

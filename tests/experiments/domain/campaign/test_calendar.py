@@ -47,9 +47,7 @@ def scan(place: tuple[str, str]) -> list[tuple[int, datetime]]:
 
 
 @pytest.mark.parametrize(("place", "when"), [(p, w) for p, w in CHANGES.items() if p[1] != "never"])
-def test_a_change_of_the_clock_is_found_to_the_second(
-    place: tuple[str, str], when: datetime
-) -> None:
+def test_a_clock_change_is_found_to_the_second(place: tuple[str, str], when: datetime) -> None:
     tz, moment = zone(place[0]), when.timestamp()
 
     assert change(tz, moment - 3 * DAY, moment + 3 * DAY) == moment
@@ -207,9 +205,7 @@ def test_a_blackout_without_end_and_one_of_years() -> None:
 
 
 @given(calendars())
-def test_a_calendar_is_read_back_as_it_was_written(
-    placed: tuple[tuple[str, str], Calendar],
-) -> None:
+def test_a_calendar_is_read_back_as_written(placed: tuple[tuple[str, str], Calendar]) -> None:
     assert Calendar.from_json(placed[1].to_json()) == placed[1]
 
 

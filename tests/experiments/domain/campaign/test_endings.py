@@ -85,12 +85,9 @@ def test_a_record_from_before_says_nothing() -> None:
 def test_many_are_counted_and_some_named() -> None:
     left = LeftOpen("GET /", {"window over": 2, "not tried": 1}, silent=tuple("abcdefg"))
     assert left.count == 3
-    assert left.words == (
-        "3 hypotheses stay open (not tried: 1, window over: 2); "
-        "nothing ever fired at a, b, c, d, e and 2 more"
-    )
-    assert Ending("open", (left,), ("GET /x",)).reason == (
-        "not everything is decided: 3 hypotheses stay open (not tried: 1, window over: 2); "
-        "nothing ever fired at a, b, c, d, e and 2 more, which was not tried again; "
-        "held since their lineage changed: GET /x"
-    )
+    said = "3 hypotheses stay open (not tried: 1, window over: 2); nothing ever fired at a, b, c, "
+    said += "d, e and 2 more"
+    assert left.words == said
+    held = "which was not tried again; held since their lineage changed: GET /x"
+    whole = f"not everything is decided: {said}, {held}"
+    assert Ending("open", (left,), ("GET /x",)).reason == whole

@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -21,11 +22,12 @@ from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.two_slots import Opening
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
-from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.fit.protocol.context import Arm
 from ldfi.lineage.span import Span
 from ldfi.testing.programs import Call, Step, points_of
 from ldfi.testing.spans import span
+from ldfi.testing.world import PROGRAM
 from tests.experiments.domain.campaign.test_campaign import shared_database
 from tests.experiments.simulated import (
     BOOT,
@@ -41,25 +43,13 @@ from tests.experiments.simulated import (
 )
 
 BOUNDS = Settings(kinds=("error",), max_union=None, min_traffic=5, rechecks=0)
-PROGRAM = Call(
-    "root",
-    (
-        Step("optional", (Call("ratings"),)),
-        Step("fallback", (Call("playlist"), Call("popular"))),
-        Step("critical", (Call("layout"),)),
-    ),
-)
 LAYOUT = frozenset({"error@layout"})
 PLAYLIST = frozenset({"error@playlist"})
 RATINGS = frozenset({"error@ratings"})
 LISTS = frozenset({"error@playlist", "error@popular"})
 DELAY = frozenset({"delay@layout"})
-DELAYED = ExperimentResult(
-    DELAY,
-    succeeded=False,
-    fired=DELAY,
-    implications=frozenset({("delay@layout", "error@layout")}),
-)
+WAITED = frozenset({("delay@layout", "error@layout")})
+DELAYED = ExperimentResult(DELAY, succeeded=False, fired=DELAY, implications=WAITED)
 """It hung, its caller gave up, and that hurt."""
 
 
@@ -89,15 +79,9 @@ class Lab:
 
     def carry_out(self, plan: Plan) -> dict[frozenset[str], str]:
         """Do the experiment; what it does to the findings."""
-        experiment = Experiment(
-            id=f"e{len(self.results)}",
-            request_class="GET /",
-            predicate=BOOT,
-            hypothesis=plan.hypothesis,
-            faults=self.exploration.knowledge.expand(plan.hypothesis),
-            settings=self.bounds,
-            purpose=plan.purpose,
-        )
+        faults = self.exploration.knowledge.expand(plan.hypothesis)
+        what = (f"e{len(self.results)}", "GET /", BOOT, plan.hypothesis, faults)
+        experiment = Experiment(*what, settings=self.bounds, purpose=plan.purpose)
         run_experiment(self.application, experiment, 0.0)
         for each in (*experiment.good, *experiment.bad):
             self.traffic.topology.learn(each.lineage)
@@ -116,6 +100,14 @@ class Lab:
 def harm(faults: frozenset[str], purpose: str = "explore") -> ExperimentResult:
     """The result of an experiment in which these faults hurt, truly or not."""
     return ExperimentResult(faults, succeeded=False, fired=faults, purpose=purpose)  # type: ignore[arg-type]
+
+
+def tolerated(
+    faults: frozenset[str], relied_on: Iterable[str], called: Iterable[str] = (), **more: Any
+) -> ExperimentResult:
+    """The result of one in which these faults fired, and nobody was hurt."""
+    seen = {"relied_on": frozenset(relied_on), "called": frozenset(called)}
+    return ExperimentResult(faults, **{"succeeded": True, "fired": faults, **seen, **more})
 
 
 # --- A finding's way ---------------------------------------------------------------------------
@@ -188,12 +180,7 @@ def test_a_pair_does_not_stay_open_beside_its_part() -> None:
     lab = Lab(serving(PROGRAM))
     pair = LAYOUT | RATINGS
     for part in (LAYOUT, RATINGS):
-        relied_on = frozenset({"error@playlist"})
-        lab.learn(
-            ExperimentResult(
-                part, succeeded=True, fired=part, relied_on=relied_on, called=frozenset()
-            )
-        )
+        lab.learn(tolerated(part, PLAYLIST))
     lab.learn(harm(pair))
     assert lab.learn(harm(pair, "confirm")) == {pair: "open"}
     # When a part is found to hurt by itself
@@ -223,11 +210,7 @@ def test_a_delay_waits_for_the_error_and_is_confirmed_by_itself_where_that_stays
 
 OPTIONAL = Call(
     "root",
-    (
-        Step("optional", (Call("ratings"),)),
-        Step("optional", (Call("playlist"),)),
-        Step("critical", (Call("layout"),)),
-    ),
+    (*(Step("optional", (Call(p),)) for p in ("ratings", "playlist")), PROGRAM.steps[2]),
 )
 BOTH = RATINGS | PLAYLIST
 ALL = BOTH | LAYOUT
@@ -379,9 +362,7 @@ def test_of_those_asked_for_what_is_known_is_verified() -> None:
 
 
 @given(st.sets(st.sampled_from([LAYOUT, RATINGS, PLAYLIST, LISTS])), st.integers(0, 5))
-def test_what_was_rejected_is_never_proposed_nor_anything_around_it(
-    rejected: set[frozenset[str]], seed: int
-) -> None:
+def test_what_was_rejected_is_never_proposed(rejected: set[frozenset[str]], seed: int) -> None:
     lab = Lab(serving(PROGRAM), Settings(kinds=("error",), min_traffic=5, seed=seed))
     for faults in sorted(rejected, key=sorted):
         lab.learn(ExperimentResult(faults, succeeded=None, purpose="rejected"))
@@ -428,10 +409,7 @@ class Liar(Application):
         seen = super().request(experiment, arm)
         if experiment is None or arm == "control" or not self._lies(experiment):
             return seen
-        outcome = seen.outcome
-        return Observation(
-            seen.lineage, type(outcome)(outcome.trace_id, outcome.device, "", success=False)
-        )
+        return replace(seen, outcome=Outcome(seen.outcome.trace_id, seen.outcome.device, "", False))
 
     def _lies(self, experiment: Experiment) -> bool:
         name = experiment.id
@@ -466,18 +444,8 @@ HISTORIES = settings(max_examples=int(os.environ.get("LDFI_HISTORIES", settings(
 """How many are drawn; ``make soak-properties`` draws many more, and others each time."""
 
 
-GIVES_UP_BEFORE_A_FALLBACK = Call(
-    "root",
-    (
-        Step(
-            "fallback",
-            (
-                Call("p0", impatient=True),
-                Call("p1", (Step("optional", (Call("p2", impatient=True),)),)),
-            ),
-        ),
-    ),
-)
+P1 = Call("p1", (Step("optional", (Call("p2", impatient=True),)),))
+GIVES_UP_BEFORE_A_FALLBACK = Call("root", (Step("fallback", (Call("p0", impatient=True), P1)),))
 """A delay of ``p0`` makes it fail. Both were proposed by name, and rejecting that said nothing."""
 
 
@@ -526,16 +494,10 @@ def test_lessons_learned_again_give_what_was_known(
 def test_a_kind_that_nobody_asked_for_is_not_certified() -> None:
     """Where delays alone are tried, a call that gave up says nothing of errors there."""
     lab = Lab(serving(PROGRAM), replace(BOUNDS, kinds=("delay",)))
-    lab.learn(
-        ExperimentResult(
-            frozenset({"delay@ratings"}),
-            succeeded=True,
-            fired=frozenset({"delay@ratings"}),
-            relied_on=frozenset({"error@ratings", "delay@layout"}),
-            called=frozenset({"ratings", "layout"}),
-            implications=frozenset({("delay@ratings", "error@ratings")}),
-        )
-    )
+    gave_up = frozenset({("delay@ratings", "error@ratings")})
+    relied_on, called = {"error@ratings", "delay@layout"}, {"ratings", "layout"}
+    slow = frozenset({"delay@ratings"})
+    lab.learn(tolerated(slow, relied_on, called, implications=gave_up))
     lab.plans()
     certificate = lab.exploration.knowledge.solver_input.explorer.certificate().data
     kinds = {each.partition("@")[0] for each in certificate["axioms"]["language"]["faults"]}
@@ -656,9 +618,8 @@ def test_suspects_beyond_the_bounds_or_protected_or_known_are_not_tried_for_that
     )
     knowledge = Knowledge("GET /", BOUNDS, lab.traffic, protected=("layout",))
     assert list(suspicions(knowledge)) == []
-    knowledge.solver_input.explorer.exclude(
-        RATINGS
-    )  # as is done with a point where nothing ever fires
+    # As is done with a point where nothing ever fires
+    knowledge.solver_input.explorer.exclude(RATINGS)
     lab.traffic.suspected.counts[frozenset({"ratings"})] += 1
     assert list(suspicions(knowledge)) == []
     assert list(suspicions(lab.exploration.knowledge)) == [LAYOUT, RATINGS]
@@ -709,19 +670,17 @@ def answer(lab: Lab, plan: Plan, verdict: str) -> ExperimentResult:
     nothing = replace(hurts, succeeded=None, fired=frozenset())
     if verdict != "tolerated":
         return replace(nothing, spread="turned away" if verdict == "interference" else "")
-    points = frozenset(lab.exploration.knowledge.points)
-    failed = frozenset(fault.partition("@")[2] for fault in plan.hypothesis)
-    relied_on = frozenset(f"error@{point}" for point in points - failed)
-    return replace(hurts, succeeded=True, relied_on=relied_on, called=points)
+    points = lab.exploration.knowledge.points
+    failed = {fault.partition("@")[2] for fault in plan.hypothesis}
+    relied_on = (f"error@{point}" for point in points - failed)
+    return tolerated(plan.hypothesis, relied_on, points, purpose=plan.purpose)
 
 
 @given(ANSWERS)
 @example(["harmful", "tolerated", "harmful", "harmful"])
 @example(["interference"] * 6)
 @example(["harmful", "interference", "interference"])
-def test_a_finding_takes_two_that_hurt_and_none_between_that_was_survived(
-    answers: list[str],
-) -> None:
+def test_a_finding_takes_two_that_hurt_and_none_survived_between(answers: list[str]) -> None:
     # Given a set that is asked for, and experiments that come to anything
     lab = Lab(serving(PROGRAM), only=[LAYOUT])
     came: list[str] = []
@@ -791,17 +750,8 @@ def test_interference_twice_leaves_a_set_open_and_the_rest_is_explored() -> None
 
 
 def test_where_others_fail_whatever_is_tried_a_run_ends() -> None:
-    lab, tried = (
-        Lab(
-            serving(
-                Call(
-                    "root",
-                    tuple(Step("optional", (Call(f"service{number}"),)) for number in range(30)),
-                )
-            )
-        ),
-        0,
-    )
+    steps = tuple(Step("optional", (Call(f"service{number}"),)) for number in range(30))
+    lab, tried = Lab(serving(Call("root", steps))), 0
     while (plan := lab.exploration.plan()) is not None:
         lab.learn(answer(lab, plan, "interference"))
         tried += 1

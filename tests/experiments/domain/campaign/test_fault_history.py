@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ldfi.experiments.domain.campaign.fault_history import Experience
 from ldfi.experiments.domain.campaign.result import ExperimentResult
 from ldfi.experiments.domain.settings import Settings
-from ldfi.testing.programs import Call, Step
+from ldfi.testing.world import FOUND, PROGRAM
 from tests.experiments.simulated import explore, serving
 
 FAULT, OTHER = "error@a", "error@b"
@@ -48,16 +48,6 @@ def test_more_faults_are_a_larger_risk_but_never_to_more_than_all() -> None:
 
 
 def test_likeliest_explores_to_the_same_end() -> None:
-    program = Call(
-        "root",
-        (
-            Step("fallback", (Call("playlist"), Call("popular"))),
-            Step("critical", (Call("layout"),)),
-        ),
-    )
     settings = Settings(kinds=("error",), strategy="likeliest", min_traffic=5)
-    (exploration,) = explore(serving(program), settings).explorations.values()
-    assert {tuple(sorted(faults)) for faults, _ in exploration.knowledge.findings()} == {
-        ("error@layout",),
-        ("error@playlist", "error@popular"),
-    }
+    (exploration,) = explore(serving(PROGRAM), settings).explorations.values()
+    assert {tuple(sorted(faults)) for faults, _ in exploration.knowledge.findings()} == FOUND

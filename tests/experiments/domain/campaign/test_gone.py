@@ -12,6 +12,7 @@ from ldfi.experiments.domain.traffic.class_traffic import NATURAL_EVIDENCE, Traf
 from ldfi.experiments.domain.traffic.observed_kinds import shown_often
 from ldfi.fit.protocol.faults import Fault
 from ldfi.testing.spans import lineage, span
+from tests.experiments.domain.campaign.test_exploration import tolerated
 from tests.kit.observations import observation
 
 ONE, OTHER, RPC = "api>http:GET:shop/a", "api>http:GET:shop/b", "api>rpc:Get:/shop.Prices"
@@ -38,16 +39,11 @@ def known(traffic: Traffic, **settings: object) -> Knowledge:
 
 
 def tried(knowledge: Knowledge) -> set[str]:
-    return {
-        fault
-        for each in knowledge.solver_input.explorer.open_hypotheses()
-        for fault in map(str, each)
-    }
+    hypotheses = knowledge.solver_input.explorer.open_hypotheses()
+    return {str(fault) for each in hypotheses for fault in each}
 
 
-def test_over_http_the_connection_is_refused_and_elsewhere_it_is_what_the_library_makes_of_it() -> (
-    None
-):
+def test_over_http_the_connection_is_refused_and_elsewhere_the_library_fails() -> None:
     domain = {"down@shop"}
     errors = {f"refused@{ONE}", f"refused@{OTHER}", f"error@{RPC}"}
     assert tried(known(traffic_of())) - domain == errors
@@ -77,20 +73,14 @@ def test_a_refused_connection_that_nature_has_shown_is_what_an_error_is() -> Non
 
 def test_what_was_learned_of_an_error_before_proves_that_and_nothing_else() -> None:
     # Given a result on record, of a time when an error over HTTP was an answer 503
-    fault = f"error@{ONE}"
-    survived = ExperimentResult(
-        frozenset({fault}),
-        succeeded=True,
-        fired=frozenset({fault}),
-        survived=frozenset({fault}),
-        called=frozenset(POINTS),
-        relied_on=frozenset(f"error@{p}" for p in (OTHER, RPC)),
-    )
+    fault = frozenset({f"error@{ONE}"})
+    relied_on = (f"error@{p}" for p in (OTHER, RPC))
+    survived = tolerated(fault, relied_on, POINTS, survived=fault)
+
     knowledge = known(traffic_of())
     knowledge.learn(ExperimentResult.from_json(survived.to_json()))
-
     assert f"refused@{ONE}" in tried(knowledge)
-    assert knowledge.solver_input.explorer.judge({fault}) == "safe"
+    assert knowledge.solver_input.explorer.judge(fault) == "safe"
 
 
 def test_a_finding_of_before_is_verified_as_it_was_found_and_no_more_is_tried_there() -> None:
@@ -105,19 +95,19 @@ def test_a_finding_of_before_is_verified_as_it_was_found_and_no_more_is_tried_th
     assert [f"refused@{ONE}"] in [each["faults"] for each in bounds["presumed"]]
 
 
-def test_a_system_that_was_down_before_was_one_of_which_each_point_had_an_error() -> None:
-    fired = frozenset({f"error@{ONE}", f"error@{OTHER}"})
-    result = ExperimentResult(frozenset({"down@shop"}), succeeded=True, fired=fired)
-    assert ExperimentResult.from_json(result.to_json()).injected == fired
-    # And one that is down now is that
-    now = ExperimentResult(
-        frozenset({"down@shop"}), succeeded=True, fired=frozenset({f"refused@{ONE}"})
-    )
-    assert ExperimentResult.from_json(now.to_json()).injected == {"down@shop"}
-    database = ExperimentResult(
-        frozenset({"down@db"}), succeeded=True, fired=frozenset({f"error@{RPC}"})
-    )
-    assert ExperimentResult.from_json(database.to_json()).injected == {"down@db"}
+@pytest.mark.parametrize(
+    ("system", "fired", "injected"),
+    [
+        ("down@shop", {f"error@{ONE}", f"error@{OTHER}"}, {f"error@{ONE}", f"error@{OTHER}"}),
+        ("down@shop", {f"refused@{ONE}"}, {"down@shop"}),  # one that is down now is that
+        ("down@db", {f"error@{RPC}"}, {"down@db"}),
+    ],
+)
+def test_a_system_that_was_down_before_was_one_of_which_each_point_had_an_error(
+    system: str, fired: set[str], injected: set[str]
+) -> None:
+    result = tolerated(frozenset({system}), (), fired=frozenset(fired))
+    assert ExperimentResult.from_json(result.to_json()).injected == injected
 
 
 @pytest.mark.parametrize(
@@ -130,9 +120,7 @@ def test_a_system_that_was_down_before_was_one_of_which_each_point_had_an_error(
         ("down@shop", [], "down@shop"),
     ],
 )
-def test_an_experiment_that_is_asked_for_says_what_it_injects(
-    given: str, proxied: list[str], injected: str
-) -> None:
+def test_an_experiment_says_what_it_injects(given: str, proxied: list[str], injected: str) -> None:
     document = {"request_class": "GET /", "hypothesis": [given], "proxied": proxied}
     asked = NewExperiment.model_validate(document)
     (hypothesis,) = asked.definition().hypotheses
@@ -142,19 +130,13 @@ def test_an_experiment_that_is_asked_for_says_what_it_injects(
 def test_what_nature_has_shown_at_a_point_is_tried_there_without_being_asked() -> None:
     # Given that pairs are tried, and that one point was seen to answer 500 without harm
     knowledge = known(traffic_of(status="500"), max_size=2, kinds=("error",))
-    assert set(knowledge.solver_input.kinds.of(ONE)) == {"refused", "status:500"}
-    assert knowledge.solver_input.kinds.of(OTHER) == ("refused",)
-
-    hypotheses = {
-        frozenset(map(str, each)) for each in knowledge.solver_input.explorer.open_hypotheses()
-    }
-
+    kinds, explorer = knowledge.solver_input.kinds, knowledge.solver_input.explorer
+    assert set(kinds.of(ONE)) == {"refused", "status:500"}
+    assert kinds.of(OTHER) == ("refused",)
     # Then it is proved by itself, and tried together with others
-    assert {f"status:500@{ONE}"} not in hypotheses
-    assert knowledge.solver_input.explorer.judge({f"status:500@{ONE}"}) == "safe"
-    assert (
-        knowledge.solver_input.explorer.judge({f"status:500@{ONE}", f"refused@{OTHER}"}) == "open"
-    )
+    assert {f"status:500@{ONE}"} not in [{*map(str, each)} for each in explorer.open_hypotheses()]
+    assert explorer.judge({f"status:500@{ONE}"}) == "safe"
+    assert explorer.judge({f"status:500@{ONE}", f"refused@{OTHER}"}) == "open"
 
 
 def test_what_nature_shows_is_told_the_commonest_first() -> None:

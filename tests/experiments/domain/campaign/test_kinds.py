@@ -27,9 +27,7 @@ HTTP, SELECT = "api>http:GET:ratings/*", "api>db:SELECT:records/marks"
         ((f"sql:deadlock@{SELECT}", "error@a"), {f"sql:deadlock@{SELECT}", "a"}),
     ],
 )
-def test_a_kind_that_a_library_cannot_have_silences_no_other(
-    faults: tuple[str, ...], aside: set[str]
-) -> None:
+def test_an_impossible_kind_silences_no_other(faults: tuple[str, ...], aside: set[str]) -> None:
     points = frozenset(fault.partition("@")[2] for fault in faults)
     taught = ExperimentResult(frozenset(faults), succeeded=None, called=points)
     trial = Trial("GET /", frozenset(faults), faults, "explore", "", "", 0, 20, 10, taught)
@@ -68,9 +66,7 @@ def test_a_length_that_is_drawn_is_relied_on_as_a_delay_is_and_stops_no_call() -
 
 
 @given(st.data(), st.lists(st.sampled_from(LISTED), min_size=1, max_size=5, unique=True))
-def test_what_is_on_record_says_what_the_run_itself_would_say(
-    data: st.DataObject, asked: list[str]
-) -> None:
+def test_the_record_says_what_the_run_would_say(data: st.DataObject, asked: list[str]) -> None:
     # Given any run, whose record knows errors and delays alone
     program = data.draw(programs(5, picky=True))
     points = points_of(program)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -49,16 +50,11 @@ PURPOSES: tuple[Purpose, ...] = ("explore", "confirm", "verify", "recheck")
 
 def of(rng: random.Random, *, counted: bool) -> Experiment:
     """An experiment of some purpose, at some level, by some rule."""
-    settings = Settings(
-        rule=rng.choice(["sequential", "sequential", "threshold"]),
-        delta=rng.choice([0.15, 0.4]),
-        min_samples=rng.choice([1, 4, 10]),
-        treatment=0.1,
-        control=rng.choice([0.1, 0.3]),
-        confirm=rng.random() < 0.7,
-        promql=COUNTED if counted else None,
-        guardrail=1.0,
-    )
+    drawn: dict[str, Any] = {"rule": rng.choice(["sequential", "sequential", "threshold"])}
+    drawn |= {"delta": rng.choice([0.15, 0.4]), "min_samples": rng.choice([1, 4, 10])}
+    drawn |= {"control": rng.choice([0.1, 0.3]), "confirm": rng.random() < 0.7}
+    promql = COUNTED if counted else None
+    settings = Settings(treatment=0.1, guardrail=1.0, promql=promql, **drawn)
     purpose: Purpose = rng.choice(PURPOSES)
     opening = Opening(rng.uniform(0, 12), rng.uniform(1e-6, 1e-3))
     experiment = Experiment(
@@ -192,12 +188,8 @@ def first_harmful(program: Call) -> tuple[Campaign, Experiment, Runs]:
     for step in range(50):
         campaign.enroll(classes, lambda _: ())
         for experiment in campaign.propose(classes, lambda _n, _e: None, 1, 100.0 * step):
-            run_experiment(
-                application,
-                experiment,
-                100.0 * step,
-                campaign.fdr.next_level(campaign.settings.fdr),
-            )
+            level = campaign.fdr.next_level(campaign.settings.fdr)
+            run_experiment(application, experiment, 100.0 * step, level)
             _, _, runs = campaign.close(experiment)
             if experiment.verdict == "harmful":
                 return campaign, experiment, runs
@@ -219,19 +211,9 @@ def test_a_harmful_experiment_shows_a_run_that_failed_beside_one_that_did_not() 
 
 def test_calls_know_what_they_are_within() -> None:
     inner = Call("inner", (Step("critical", (Call("innermost"),)),))
-    application = Application(
-        serving(
-            Call(
-                "root",
-                (
-                    Step("critical", (Call("a", (Step("critical", (inner,)),)),)),
-                    Step("critical", (Call("b"),)),
-                ),
-            )
-        )
-    )
-
-    run = run_of(application.request())
+    both = (Call("a", (Step("critical", (inner,)),)), Call("b"))
+    program = Call("root", tuple(Step("critical", (each,)) for each in both))
+    run = run_of(Application(serving(program)).request())
 
     points = [call.point for call in run.calls]
     above = {call.point: None if call.within is None else points[call.within] for call in run.calls}

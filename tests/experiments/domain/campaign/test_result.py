@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from ldfi.experiments.domain.campaign.result import ExperimentResult, result_of, suspects_of
 from ldfi.experiments.domain.judging.experiment import Experiment
@@ -45,17 +46,11 @@ def test_a_trace_that_names_nobody_does_not_outvote_one_that_does() -> None:
 
 def test_harm_of_bystanders_alone_that_is_on_record_is_interference_today() -> None:
     """By an earlier rule it was a suspicion, and harm the second time."""
-    harm = ExperimentResult(
-        frozenset({"error@a"}),
-        succeeded=False,
-        fired=frozenset({"error@a"}),
-        suspects=frozenset("a"),
-        traces=("1",),
-        purpose="confirm",
-        spread="turned away",
-        opening=Opening(3.0, 0.001),
-        proof={"overruled": "bystanders", "arms": {"treatment": [4, 0]}},
-    )
+    fault = frozenset({"error@a"})
+    proof = {"overruled": "bystanders", "arms": {"treatment": [4, 0]}}
+    seen = {"suspects": frozenset("a"), "traces": ("1",), "spread": "turned away"}
+    more: dict[str, Any] = {**seen, "opening": Opening(3.0, 0.001), "proof": proof}
+    harm = ExperimentResult(fault, succeeded=False, fired=fault, purpose="confirm", **more)
     read = ExperimentResult.from_json(harm.to_json())
     assert read.interference
     assert read.spared

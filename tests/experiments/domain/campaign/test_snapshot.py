@@ -16,13 +16,14 @@ from ldfi.experiments.domain.campaign.snapshot import Snapshot, carried, in_vain
 from ldfi.experiments.domain.judging.two_slots import Opening
 from ldfi.experiments.domain.settings import Settings
 from ldfi.testing.programs import Call
+from ldfi.testing.world import PROGRAM
 from tests.experiments.domain.campaign.test_exploration import (
     GIVES_UP_BEFORE_A_FALLBACK,
     HISTORIES,
     LAYOUT,
-    PROGRAM,
     Lab,
     Liar,
+    harm,
     same,
 )
 from tests.experiments.simulated import serving, working
@@ -141,21 +142,17 @@ def alike(whole: Exploration, kept: Exploration) -> None:
     for faults in chain.from_iterable(combinations(FAULTS, size) for size in (1, 2)):
         assert one.solver_input.explorer.judge(faults) == other.solver_input.explorer.judge(faults)
     for said in ("open", "shaky", "weightiest"):
-        assert getattr(one.evidence_quality, said)() == getattr(other.evidence_quality, said)(), (
-            said
-        )
+        mine, theirs = (getattr(each.evidence_quality, said)() for each in (one, other))
+        assert mine == theirs, said
     for said in ("worth_repeating", "unproved"):
-        assert [*getattr(one.evidence_quality, said)()] == [
-            *getattr(other.evidence_quality, said)()
-        ], said
+        mine, theirs = ([*getattr(each.evidence_quality, said)()] for each in (one, other))
+        assert mine == theirs, said
     assert contradictions(whole) == contradictions(kept)
 
 
 def contradictions(exploration: Exploration) -> set[tuple[frozenset[str], ...]]:
-    return {
-        (harm.injected, *again)
-        for harm, again in exploration.knowledge.evidence_quality.contradictions()
-    }
+    found = exploration.knowledge.evidence_quality.contradictions()
+    return {(hurt.injected, *again) for hurt, again in found}
 
 
 @given(HISTORY, st.integers(0, 25))
@@ -166,15 +163,7 @@ def test_choosing_twice_is_choosing_once(history: list[ExperimentResult], at: in
 
 
 def test_of_a_thousand_that_say_the_same_three_are_kept() -> None:
-    same_again = [
-        ExperimentResult(
-            LAYOUT, succeeded=False, fired=LAYOUT, purpose="verify", traces=(str(number),)
-        )
-        for number in range(1000)
-    ]
+    same_again = [replace(harm(LAYOUT, "verify"), traces=(str(n),)) for n in range(1000)]
     kept = carried([*same_again, ExperimentResult(LAYOUT, succeeded=None)])
-    assert [(each.traces, each.times) for each in kept] == [
-        (("0",), 1),
-        (("1",), 1),
-        (("999",), 998),
-    ]
+    left = [(("0",), 1), (("1",), 1), (("999",), 998)]
+    assert [(each.traces, each.times) for each in kept] == left

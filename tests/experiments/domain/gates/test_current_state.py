@@ -17,13 +17,8 @@ from tests.experiments.simulated import Application, serving
 from tests.kit.observations import observation
 
 REPLICAS = ("replica-1", "replica-2", "replica-3")
-STORE = Call(
-    "root",
-    (
-        Step("fallback", tuple(map(Call, REPLICAS))),
-        Step("critical", (Call("layout"),)),
-    ),
-)
+STEPS = (Step("fallback", tuple(map(Call, REPLICAS))), Step("critical", (Call("layout"),)))
+STORE = Call("root", STEPS)
 ALL = frozenset({*REPLICAS, "layout"})
 
 
@@ -96,9 +91,8 @@ def test_what_is_over_is_no_reason_any_more() -> None:
     verdicts = []
     for number in range(60):
         known.traffic.observe(observation(application.request().lineage, number >= 40), 500.0)
-        verdicts.append(
-            gate(["replica-1"], [], [known], 0, CurrentState(501.0, now().signs)).verdict
-        )
+        current = CurrentState(501.0, now().signs)
+        verdicts.append(gate(["replica-1"], [], [known], 0, current).verdict)
     assert verdicts[30] == "refused"
     assert verdicts.index("safe") == 59
 
@@ -118,11 +112,8 @@ def test_what_passes_is_survived_with_all_that_fails_is_late_or_silent(
     drawn = st.sets(st.sampled_from(points), max_size=2)
     failing, late, silent = data.draw(drawn), data.draw(drawn), data.draw(drawn)
     step = data.draw(st.sampled_from(points))
-    current_state = now(
-        *sorted(failing),
-        late=tuple(sorted(late - failing)),
-        answered=frozenset(points) - silent - failing,
-    )
+    answered = frozenset(points) - silent - failing
+    current_state = now(*sorted(failing), late=tuple(sorted(late - failing)), answered=answered)
     answer = gate([step], [], [knowledge], 0, current_state)
     # Then a step that passes is survived without those that fail and any of the others
     if answer.verdict == "safe":

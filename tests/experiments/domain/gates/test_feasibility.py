@@ -60,9 +60,7 @@ def test_what_is_refused_could_hardly_decide(rate: float, share: float, level: f
 
 
 @given(RATES, st.sampled_from(["staging", "production"]), st.sampled_from([0.0, 0.02, 0.08]))
-def test_what_a_profile_chooses_decides_or_is_refused(
-    rate: float, profile: Profile, failing: float
-) -> None:
+def test_a_profile_decides_or_is_refused(rate: float, profile: Profile, failing: float) -> None:
     flow, caution = Flow("GET /", rate, failing), PROFILES[profile]
     bounds = chosen(Settings(profile=profile), (), [flow])
     # Then it keeps to what the profile allows
@@ -157,9 +155,7 @@ def test_any_bound_that_is_allowed_has_an_answer(delta: float, failing: float) -
 
 
 @given(RATES, st.floats(0.05, 0.95))
-def test_at_a_point_that_some_call_only_those_count_and_all_are_treated(
-    rate: float, share: float
-) -> None:
+def test_of_a_rare_point_only_callers_count_and_all_are_treated(rate: float, share: float) -> None:
     bounds = Settings(treatment=0.2, control=0.2, window=30.0, members=100)
     of_all = estimate(bounds, Flow("GET /", rate))
     rarest = estimate(bounds, Flow("GET /", rate, rarest=share)).at_rarest

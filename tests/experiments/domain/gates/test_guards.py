@@ -42,24 +42,18 @@ FACTS = st.builds(
     budget=st.none() | st.builds(BudgetLeft, TEXT, st.integers(-5, 30), st.integers(1, 20)),
 )
 
+UPGRADE, PAYING = ("recordsdb", "ann", "upgrade"), {"request_class": "GET /pay"}
+
+
 BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "kill switch": ({"halted": "release"}, ("release",)),
     "guardrails": ({"breach": "guardrail does not hold: errors < 5"}, ("errors < 5",)),
     "calendar": ({"closed": "blackout until 2027-01-06"}, ("blackout until 2027-01-06",)),
     "edges": ({"edges": 0}, ("no edge",)),
     "campaign": ({"campaign": "paused"}, ("paused",)),
-    "maintenance windows": (
-        {"touches": (Touch("recordsdb", "ann", "upgrade"),)},
-        ("recordsdb", "ann", "upgrade"),
-    ),
-    "protected classes": (
-        {"request_class": "GET /pay", "protected_classes": ("*pay",)},
-        ("GET /pay",),
-    ),
-    "bystanders": (
-        {"beside": "9 of 31 requests that nobody injected into failed"},
-        ("bystanders are hurt", "9 of 31 requests"),
-    ),
+    "maintenance windows": ({"touches": (Touch(*UPGRADE),)}, UPGRADE),
+    "protected classes": (PAYING | {"protected_classes": ("*pay",)}, ("GET /pay",)),
+    "bystanders": ({"beside": "9 of 31 requests"}, ("bystanders are hurt", "9 of 31 requests")),
     "cool-down": ({"cooling": "e5"}, ("e5",)),
     "one at a time": ({"alone": "e6"}, ("e6", "hurt lately")),
     "recent outcomes": ({"outcomes": 4}, ("4 outcomes", "takes 10")),
@@ -67,10 +61,7 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "steady state": ({"success_rate": 0.85, "steady": 0.9}, ("85%",)),
     "concurrency": ({"running": 4, "may_run": 4}, ("4 experiments", "at most 4")),
     "one experiment a class": ({"on_class": "e7"}, ("e7",)),
-    "budgets": (
-        {"budget": BudgetLeft("budget of the last hour", 3, 10)},
-        ("3 members", "last hour"),
-    ),
+    "budgets": ({"budget": BudgetLeft("the last hour", 3, 10)}, ("3 members", "last hour")),
 }
 """For each guard: facts against it, and what its reason must show of them."""
 
@@ -101,9 +92,8 @@ def test_a_guard_says_why_and_shows_the_value(guard: Guard) -> None:
 
 
 def test_every_fact_is_asked_for_by_some_guard() -> None:
-    assert {name for bad, _ in BAD.values() for name in bad} == {
-        each.name for each in fields(Facts)
-    }
+    asked = {name for bad, _ in BAD.values() for name in bad}
+    assert asked == {each.name for each in fields(Facts)}
 
 
 @given(FACTS)

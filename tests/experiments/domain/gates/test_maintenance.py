@@ -46,13 +46,8 @@ def test_a_pattern_of_many_stars_takes_no_time() -> None:
 
 def test_a_point_goes_by_its_name_its_caller_and_what_it_reaches() -> None:
     assert names_of(RATINGS, {}) == (RATINGS, "api", "ratings.internal:8443", "ratings.internal")
-    assert names_of(LOOPBACK, CALLEES) == (
-        LOOPBACK,
-        "home",
-        "titles",
-        "127.0.0.1:8081",
-        "127.0.0.1",
-    )
+    loopback = (LOOPBACK, "home", "titles", "127.0.0.1:8081", "127.0.0.1")
+    assert names_of(LOOPBACK, CALLEES) == loopback
     assert names_of(RANK, {}) == (RANK, "home")
 
 

@@ -12,7 +12,8 @@ from ldfi.experiments.domain.gates.upgrade_gate import gate
 from ldfi.experiments.domain.gates.whatif import points_named
 from ldfi.experiments.domain.settings import Settings
 from ldfi.testing.programs import Call, Step, points_of
-from tests.experiments.domain.campaign.test_exploration import BOUNDS, PROGRAM
+from ldfi.testing.world import PROGRAM
+from tests.experiments.domain.campaign.test_exploration import BOUNDS
 from tests.experiments.domain.campaign.test_exploration import Lab as Laboratory
 from tests.experiments.domain.gates.test_whatif import learned, survives
 from tests.experiments.simulated import explore, serving

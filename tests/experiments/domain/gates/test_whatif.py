@@ -13,11 +13,11 @@ from ldfi.experiments.scheduler.evidence import knowledge_of
 from ldfi.experiments.store.arming import new_row
 from ldfi.experiments.store.database import Database
 from ldfi.testing.programs import Call, Run, points_of
+from ldfi.testing.world import PROGRAM
 from tests.experiments.domain.campaign.test_exploration import (
     BOUNDS,
     LAYOUT,
     LISTS,
-    PROGRAM,
     RATINGS,
     harm,
 )

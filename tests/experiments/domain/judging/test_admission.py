@@ -13,9 +13,7 @@ def test_a_union_begins_with_one_and_a_possible_finding_with_two() -> None:
 
 
 @given(st.integers(1, 1_000), st.integers(0, 1_000), st.integers(0, 1_000))
-def test_more_are_let_in_each_time_and_the_fewer_the_more_were_hurt(
-    admitted: int, counted: int, failed: int
-) -> None:
+def test_more_are_let_in_but_fewer_after_harm(admitted: int, counted: int, failed: int) -> None:
     counted = min(counted, admitted)
     failed = min(failed, counted)
     total = following(admitted, counted, failed)

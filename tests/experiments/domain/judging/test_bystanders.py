@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.judging.bystanders import (
@@ -64,6 +64,7 @@ def after(baseline: Baseline) -> Bystanders:
 
 
 @given(OUTCOMES, st.integers(0, 40))
+@example([("one that tries again and again", False)] * 60, 0)
 def test_they_are_hurt_where_some_run_of_outcomes_says_so(
     outcomes: list[tuple[str, bool]], failed: int
 ) -> None:
@@ -89,10 +90,6 @@ def test_a_few_failures_in_a_row_are_enough_and_the_figures_are_told() -> None:
         "3 of 53 requests that nobody injected into failed, which reach ratings too; 0 of 200 had "
         "before, at worst"
     )
-
-
-def test_one_device_that_tries_again_and_again_is_one() -> None:
-    assert feed(beside(), [("d1", False)] * 1_000).hurt is None
 
 
 @pytest.mark.parametrize("known", [10, 60])

@@ -512,9 +512,7 @@ def test_silence_is_no_success() -> None:
 
 
 @pytest.mark.parametrize(("silent", "clear"), [(1, False), (0, True)])
-def test_tolerated_takes_more_devices_where_more_of_the_treated_are_silent(
-    silent: int, clear: bool
-) -> None:
+def test_tolerated_takes_more_devices_where_more_are_silent(silent: int, clear: bool) -> None:
     # Given few of control that never reported, and treated devices that all did, but for one
     experiment = an_experiment()
     experiment.admission(0.0)
@@ -556,9 +554,8 @@ def test_an_inconclusive_one_says_that_the_treated_were_silent() -> None:
     feed(experiment, 3, treated=True)
     experiment.used, experiment.enrolled = 43, 3
     assert decide(experiment) == "inconclusive"
-    assert experiment.reason == (
-        "window over; 40 of 43 treated devices never reported, 0 of 3 in control"
-    )
+    said = "window over; 40 of 43 treated devices never reported, 0 of 3 in control"
+    assert experiment.reason == said
 
 
 def test_an_inconclusive_one_says_how_many_of_its_traces_were_cut() -> None:
@@ -568,9 +565,8 @@ def test_an_inconclusive_one_says_how_many_of_its_traces_were_cut() -> None:
         experiment.lose(arm)
 
     assert decide(experiment) == "inconclusive"
-    assert experiment.reason == (
-        "no fault fired; 2 of 3 treated traces were cut: spans are missing"
-    )
+    said = "no fault fired; 2 of 3 treated traces were cut: spans are missing"
+    assert experiment.reason == said
 
 
 def test_an_inconclusive_one_says_that_most_of_its_devices_passed_the_point_by() -> None:
@@ -668,14 +664,6 @@ def test_the_threshold_rule(failures: int, verdict: str) -> None:
 
     assert experiment.review(1.0) == (verdict == "harmful")
     assert decide(experiment) == verdict
-
-
-def test_the_threshold_rule_wants_ten() -> None:
-    experiment = an_experiment(Settings(rule="threshold"))
-    for number in range(9):
-        experiment.observe(seen(number, "treatment", success=False))
-
-    assert decide(experiment) == "inconclusive"
 
 
 @pytest.mark.parametrize("first", [True, False])

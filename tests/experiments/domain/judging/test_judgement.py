@@ -33,9 +33,7 @@ WELL: list[tuple[Who, bool]] = [("treated", True), ("control", True), ("bystande
 
 
 @given(st.sampled_from(VERDICTS), CONTEXTS)
-def test_nothing_is_harmful_that_the_tests_do_not_find(
-    told: Verdict, context: JudgingContext
-) -> None:
+def test_nothing_is_harmful_that_tests_do_not_find(told: Verdict, context: JudgingContext) -> None:
     verdict = judge(told, "evidence", context).verdict
     assert verdict in {told, "inconclusive"}
 

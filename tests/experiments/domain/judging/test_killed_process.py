@@ -80,9 +80,7 @@ def through_a_proxy(*others: Span) -> list[Span]:
         (through_a_proxy(span("asked", "root", "client", "web", True, at=(2, 80))), False),
     ],
 )
-def test_what_a_proxy_says_in_a_services_name_is_no_sign_of_its_life(
-    spans: list[Span], dead: bool
-) -> None:
+def test_what_a_proxy_says_for_a_service_is_no_sign_of_life(spans: list[Span], dead: bool) -> None:
     assert bool(deaths(spans)) is dead
     assert bool(deaths(reversed(spans))) is dead
 
@@ -111,9 +109,7 @@ def watched(history: list[tuple[str, str, int, bool]]) -> Instances:
 
 
 @given(st.lists(told, max_size=12))
-def test_a_kill_is_the_end_of_an_instance_under_a_treated_request(
-    history: list[tuple[str, str, int, bool]],
-) -> None:
+def test_a_kill_ends_an_instance_under_treatment(history: list[tuple[str, str, int, bool]]) -> None:
     found = watched(history).killed()
 
     last = {name: max(s for _, each, s, _ in history if each == name) for _, name, _, _ in history}
@@ -124,9 +120,7 @@ def test_a_kill_is_the_end_of_an_instance_under_a_treated_request(
 
 
 @given(st.lists(told.map(lambda each: (*each[:3], False)), max_size=12))
-def test_a_deployment_or_an_autoscaler_is_no_suspicion(
-    history: list[tuple[str, str, int, bool]],
-) -> None:
+def test_a_deployment_or_autoscaler_is_no_kill(history: list[tuple[str, str, int, bool]]) -> None:
     """Instances go and others come, between requests that all were told of to their end."""
     assert watched(history).killed() == {}
 

@@ -48,9 +48,7 @@ def binomial(total: int, share: float) -> list[float]:
 
 @pytest.mark.parametrize("lost", [0.0, 0.1, 0.3, 0.5, 0.8])
 @pytest.mark.parametrize(("treated", "control"), [(14, 140), (40, 40), (60, 240)])
-def test_who_crash_and_say_nothing_are_tolerated_once_in_twenty_at_most(
-    lost: float, treated: int, control: int
-) -> None:
+def test_silent_crashes_are_seldom_tolerated(lost: float, treated: int, control: int) -> None:
     """Exact, over all tables, at the bound: a share of δ of those who would be well crash."""
     crashed = 1 - (1 - lost) * (1 - DELTA)
     some, many = binomial(control, lost), binomial(treated, crashed)
@@ -99,9 +97,7 @@ def test_the_checker_says_the_same_with_other_arithmetic(
 
 
 @given(st.floats(0.02, 0.6), st.floats(0.05, 0.5), st.sampled_from([1.0, 3.0, 10.0]))
-def test_so_many_devices_are_enough_and_fewer_are_not(
-    share: float, delta: float, ratio: float
-) -> None:
+def test_so_many_devices_are_enough_no_fewer(share: float, delta: float, ratio: float) -> None:
     wanted = takes(share, delta, 0.05, ratio)
     for treated, enough in ((wanted, True), (wanted - 1, False)):
         control = ratio * treated
@@ -203,9 +199,7 @@ def test_who_was_silent_and_is_heard_of_later_is_silent_and_nothing_else() -> No
     visits=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2), st.booleans()), max_size=60),
     silent=st.integers(0, 5),
 )
-def test_whom_several_edges_have_let_in_is_one_device_and_not_silent(
-    visits: list[tuple[int, int, bool]], silent: int
-) -> None:
+def test_a_device_of_several_edges_is_one(visits: list[tuple[int, int, bool]], silent: int) -> None:
     """Each edge counts a device that it lets in, and says that its later requests come again."""
     reach, enrolled, known = Reachability(), silent, set[tuple[int, int]]()
     order = Ordered(SequentialTests(SETTINGS), 0.0)

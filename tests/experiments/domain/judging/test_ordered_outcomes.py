@@ -95,9 +95,7 @@ def test_what_comes_a_little_late_does_not_begin_it_all_again() -> None:
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, 60), st.integers(1, 60))
-def test_a_device_counts_with_the_first_request_that_is_known(
-    rng: random.Random, count: int, devices: int
-) -> None:
+def test_a_device_counts_by_its_first_request(rng: random.Random, count: int, devices: int) -> None:
     """At every look, whichever it reports first; both arms' failures are those of what counts."""
     of = {number: rng.randrange(devices) for number in range(count)}
     outcomes = [
@@ -132,9 +130,7 @@ whether it failed."""
 
 
 @given(REQUESTS)
-def test_who_counts_once_counts_with_that_for_ever(
-    drawn: list[tuple[int, int, float, bool, bool]],
-) -> None:
+def test_who_counts_once_counts_for_ever(drawn: list[tuple[int, int, float, bool, bool]]) -> None:
     """Where edges say which requests are not the first of their device, and whoever reports does
     so in time: nothing that is fed to the tests is ever taken out again."""
     patience, known = 8.0, set[int]()
@@ -159,9 +155,7 @@ def test_who_counts_once_counts_with_that_for_ever(
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, 120))
-def test_a_worse_outcome_of_the_same_request_takes_the_place_of_the_better_one(
-    rng: random.Random, count: int
-) -> None:
+def test_a_worse_outcome_of_a_request_replaces_the_better(rng: random.Random, count: int) -> None:
     outcomes = drawn(rng, count, 0.2, 0.4)
     both = [(each, (*each[:3], True)) for each in outcomes if rng.random() < 0.3]
     worse = {better[1]: bad for better, bad in both}

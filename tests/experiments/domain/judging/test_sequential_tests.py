@@ -259,9 +259,7 @@ def test_each_rule_has_its_tests() -> None:
 
 
 @given(OUTCOMES)
-def test_without_evidence_enough_the_end_is_inconclusive(
-    outcomes: list[tuple[bool, bool]],
-) -> None:
+def test_without_evidence_enough_the_end_is_inconclusive(outcomes: list[tuple[bool, bool]]) -> None:
     tests = feed(SequentialTests(Thresholds(IMPOSSIBLE, IMPOSSIBLE)), outcomes)
 
     assert tests.verdict() is None
@@ -269,9 +267,7 @@ def test_without_evidence_enough_the_end_is_inconclusive(
 
 
 @given(st.integers(0, 1_000), st.randoms(use_true_random=False))
-def test_the_curve_is_bounded_and_ends_where_the_evidence_stands(
-    blocks: int, rng: random.Random
-) -> None:
+def test_the_curve_is_bounded_and_ends_at_the_evidence(blocks: int, rng: random.Random) -> None:
     tests = SequentialTests(Thresholds(IMPOSSIBLE, IMPOSSIBLE))
     for _ in range(blocks):
         feed(tests, block(rng.random() < 0.3, rng.random() < 0.3, 1))
@@ -286,9 +282,7 @@ def test_the_curve_is_bounded_and_ends_where_the_evidence_stands(
 
 
 @given(st.floats(0.001, 0.999), st.floats(0.001, 0.999), st.floats(0.05, 0.9), st.floats(0.01, 50))
-def test_the_projection_is_the_nearest_point_of_the_line(
-    p0: float, p1: float, delta: float, k: float
-) -> None:
+def test_the_projection_is_the_nearest_point(p0: float, p1: float, delta: float, k: float) -> None:
     def divergence(a: float) -> float:
         b = a + delta
         return (

@@ -14,9 +14,7 @@ LEVELS = st.floats(1e-9, 1e-3)
 
 
 @given(LEVELS, st.floats(-math.log(SLOT), 60.0))
-def test_whatever_convicts_after_both_has_the_evidence_of_its_level(
-    level: float, opening: float
-) -> None:
+def test_two_slots_convict_with_evidence_of_their_level(level: float, opening: float) -> None:
     second = alpha(1e-3, confirms=True, opening=Opening(opening, level))
     assert second <= SLOT  # by itself, too
     # evidence that just reaches the second threshold

@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
+from operator import attrgetter
 
 import pytest
 from hypothesis import given, settings
@@ -218,7 +219,7 @@ def test_the_rate_is_that_of_the_last_minutes() -> None:
     assert only(young).rate(5.0) == pytest.approx(20)
 
 
-def test_bounds_that_make_no_sense_are_refused() -> None:
+def test_senseless_bounds_are_refused() -> None:
     for bounds in ({"sample": 100}, {"min_sample": 0}, {"max_classes": 0}):
         with pytest.raises(ValueError, match="wanted"):
             Catalogue(**bounds)
@@ -285,14 +286,10 @@ def test_a_stable_class_never_drifts(seed: int, hours: float) -> None:
 
 
 def _signature(catalogue: Catalogue) -> object:
+    figures = attrgetter("consistency", "hit_rate", "sample", "version")
     return {
         name: (
-            known.consistency,
-            known.hit_rate,
-            known.sample,
-            known.version,
-            known.traffic.good,
-            known.traffic.usual_support(),
+            *(*figures(known), known.traffic.good, known.traffic.usual_support()),
             {(relied_on, failed) for relied_on, failed, _ in known.traffic.frequent()},
             known.traffic.topology,
         )
@@ -300,18 +297,15 @@ def _signature(catalogue: Catalogue) -> object:
     }
 
 
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["a", "ab", "abc", "a!b"]),
-            st.sampled_from(["", "x=1", "x=2", "x=1&y=1"]),
-            st.integers(1, 200),
-            st.booleans(),
-        ),
-        min_size=2,
-    ),
-    st.randoms(use_true_random=False),
+GROUP = st.tuples(
+    st.sampled_from(["a", "ab", "abc", "a!b"]),
+    st.sampled_from(["", "x=1", "x=2", "x=1&y=1"]),
+    st.integers(1, 200),
+    st.booleans(),
 )
+
+
+@given(st.lists(GROUP, min_size=2), st.randoms(use_true_random=False))
 @settings(deadline=None)
 def test_the_order_of_requests_within_a_sample_changes_nothing(
     groups: list[tuple[str, str, int, bool]], rng: random.Random
@@ -412,9 +406,7 @@ def test_what_nature_tried_is_left_out_where_a_record_does_not_say_how_calls_fai
 
 
 @pytest.mark.parametrize("inside", [None, "work"], ids=["alone", "inside work of a new root"])
-def test_a_call_in_a_trace_of_its_own_is_no_class_where_its_service_serves_requests(
-    inside: str | None,
-) -> None:
+def test_a_call_in_its_own_trace_is_no_class_where_its_service_serves(inside: str | None) -> None:
     def loose(service: str) -> Observation:
         point = "api>http:GET:rates/all"
         call = span("call", inside, "client", service, method="GET", url="http://r/", point=point)

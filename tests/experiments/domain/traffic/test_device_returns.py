@@ -51,9 +51,7 @@ def test_nearly_all_that_come_again_have_within_a_stay(gaps: list[float | None])
         (120.0, 200.0, 0.0),  # later than anybody is watched
     ],
 )
-def test_it_is_said_as_soon_as_it_is_known(
-    gap: float | None, until: float, stay: float | None
-) -> None:
+def test_it_is_said_as_soon_as_known(gap: float | None, until: float, stay: float | None) -> None:
     assert told([gap] * 60, until).stay() == stay
 
 

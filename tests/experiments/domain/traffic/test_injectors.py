@@ -20,6 +20,7 @@ from ldfi.experiments.domain.traffic.injectors import (
     to_install,
 )
 from ldfi.fit.protocol.reach import InjectorReport, PointPattern
+from tests.experiments.domain.gates.test_maintenance import brute as stands_for
 
 NOWHERE: frozenset[str] = frozenset()
 POINT = "api>http:GET:ratings/titles/*"
@@ -35,15 +36,6 @@ def again(known: Injectors) -> Injectors:
     """The same after a restart, by way of what is put on record."""
     rows = {name: row for name, row in known.unkept().items() if row is not None}
     return Injectors.from_json(json.loads(json.dumps(rows)))
-
-
-def stands_for(pattern: str, name: str) -> bool:
-    """Whether a pattern names it, tried in every way."""
-    if not pattern:
-        return not name
-    if pattern[0] == "*":
-        return any(stands_for(pattern[1:], name[i:]) for i in range(len(name) + 1))
-    return bool(name) and pattern[0] == name[0] and stands_for(pattern[1:], name[1:])
 
 
 @given(
@@ -219,9 +211,8 @@ def test_a_library_that_nobody_has_hold_of_is_named() -> None:
     known.meet({ROWS: frozenset({"psycopg2"}), "api>db:GET:redis": frozenset({"redis"})}, 1.0)
     why = "psycopg2 is instrumented by OpenTelemetry and unknown to fit in api"
     assert list(known.limits([ROWS, "api>db:GET:redis"])) == [(ROWS, NOWHERE, why)]
-    assert known.without([ROWS]) == {
-        ROWS: f"fit in api, for a client library that fit knows: {why}"
-    }
+    install = f"fit in api, for a client library that fit knows: {why}"
+    assert known.without([ROWS]) == {ROWS: install}
     assert known.by_kind_only() == {}
     # Another process of the service, with an older injector, speaks of kinds alone
     known.hear(InjectorReport("python/0", (PointPattern.parse("api>db:*"),)), 2.0)

@@ -9,9 +9,7 @@ from ldfi.experiments.domain.traffic.report_share import Reporting
 
 @pytest.mark.parametrize("heard", [0.2, 0.9, 1.0])
 @pytest.mark.parametrize("late", [0.0, 5.0])
-def test_the_share_that_is_told_is_plausible_and_hardly_less_than_it_is(
-    heard: float, late: float
-) -> None:
+def test_the_share_that_is_told_is_hardly_less_than_it_is(heard: float, late: float) -> None:
     rng, reporting = random.Random(2), Reporting()
     assert reporting.share(0.0) is None
     events = [(at / 40, False) for at in range(8_000)]

@@ -19,7 +19,6 @@ from ldfi.experiments.domain.traffic.class_traffic import (
     Steady,
     Traffic,
 )
-from ldfi.experiments.domain.traffic.interned_names import Interned
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.point_shares import share_of, shares
 from ldfi.experiments.domain.traffic.topology import Topology
@@ -123,13 +122,6 @@ def test_traffic_survives_storage(seen: list[Observation], later: list[Observati
         kept.observe(each, now=0.0)
         restored.observe(each, now=0.0)
     assert needed(restored) == needed(kept)
-
-
-@given(observations())
-def test_topology_survives_storage(seen: list[Observation]) -> None:
-    topology, points = observed(seen).topology, Interned()
-    data = json.loads(json.dumps(topology.to_json(points)))
-    assert Topology.from_json(data, points.names) == topology
 
 
 @given(observations())
@@ -287,9 +279,7 @@ def test_before_it_is_known_what_a_class_relies_on_nobody_is_blamed() -> None:
     assert observed([observation(failing("a"), success=False)]).suspected.named() == []
 
 
-def test_suspects_are_bounded_and_an_outage_costs_no_tree_for_each_request(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_suspects_are_bounded_and_so_is_an_outages_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     many = [failing(f"p{number}") for number in range(2 * KEPT)]
     traffic = observed([*KNOWN, *(observation(each, success=False) for each in many)])
     assert len(traffic.suspected.named()) == KEPT
@@ -309,9 +299,7 @@ def test_suspects_are_bounded_and_an_outage_costs_no_tree_for_each_request(
 
 
 @given(observations(), observations())
-def test_a_copy_is_the_same_and_stays_as_it_is(
-    before: list[Observation], after: list[Observation]
-) -> None:
+def test_a_copy_is_the_same_and_stays(before: list[Observation], after: list[Observation]) -> None:
     traffic = observed(before)
     copied, written = traffic.copy(), traffic.to_json()
     assert copied.to_json() == written
