@@ -18,13 +18,11 @@ import argparse
 import asyncio
 import gc
 import sys
-import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from statistics import median, quantiles
 from types import SimpleNamespace
 from typing import Any
@@ -38,6 +36,7 @@ from opentelemetry.trace import SpanKind
 from yarl import URL
 
 from benchmarks.outcome import Target, at_most, say
+from ldfi.explore.external.receiver import ANY_PORT, Receiver
 from ldfi.fit import marking
 from ldfi.fit.clients import (
     aiohttp,
@@ -227,47 +226,26 @@ def growth(calls: int) -> int:
     return after - before
 
 
-ARMS = ("treatment", "control")
-
-
 def marks(times: int) -> list[dict[str, Any]]:
     """Measure how long a call waits for its mark to leave, in both arms by turns."""
-    waited: dict[str, list[float]] = {arm: [] for arm in ARMS}
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Collector) as collector:
-        threading.Thread(target=collector.serve_forever).start()
-        to = f"http://127.0.0.1:{collector.server_port}/v1/traces"
-        provider = TracerProvider()
-        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(to)))
-        trace.set_tracer_provider(provider)
-        for number in range(2 * times):
-            arm = ARMS[number % 2]
+    waited: dict[str, list[float]] = {"treatment": [], "control": []}
+    collector = Receiver(ANY_PORT, "", _nothing)
+    exporter = OTLPSpanExporter(f"http://{collector.address}/v1/traces")
+    provider = TracerProvider()
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+    for _ in range(times):
+        for arm, each in waited.items():
             leave = partial(marking.leave, arm, "e1", "refused", "api>http:GET:ratings/")
-            waited[arm].append(took(leave, 1) / 1e3)
-        provider.shutdown()
-        collector.shutdown()
+            each.append(took(leave, 1) / 1e3)
+    provider.shutdown()
+    collector.close()
+    names = ("milliseconds, median", "milliseconds, 99 of 100")
+    figures = ((median(each), quantiles(each, n=100)[-1]) for each in waited.values())
     return [
-        {
-            "arm": arm,
-            "milliseconds, median": round(median(each), 3),
-            "milliseconds, 99 of 100": round(quantiles(each, n=100)[-1], 3),
-        }
-        for arm, each in waited.items()
+        {"arm": arm, **{name: round(figure, 3) for name, figure in zip(names, pair, strict=True)}}
+        for arm, pair in zip(waited, figures, strict=True)
     ]
-
-
-class _Collector(BaseHTTPRequestHandler):
-    """Takes all that it is sent."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        self.send_response(200)
-        self.send_header("content-length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: Any) -> None:
-        pass
 
 
 async def main() -> int:
