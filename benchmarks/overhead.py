@@ -283,8 +283,7 @@ async def main() -> int:
         for name, each in (("as instrumentation makes it", span), ("bare", bare_span))
     ]
     provider.shutdown()  # its thread allocates as well
-    left = growth(given.calls)
-    marked = marks(given.marks)
+    left, marked = growth(given.calls), marks(given.marks)
 
     def worst(rows: list[dict[str, Any]], column: str) -> float:
         return max(float(row[column]) for row in rows)
