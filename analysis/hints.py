@@ -168,9 +168,12 @@ def _after_a_failure(siblings: list[Call], usual: Counter[str]) -> Iterator[Call
 def _side_by_side(siblings: list[Call]) -> Iterator[list[Call]]:
     """List the largest groups of calls that were all going on at some moment."""
     active: list[Call] = []
+    first_end = float("inf")
     for call in sorted(siblings, key=lambda each: each.start):
-        going_on = [each for each in active if each.end > call.start]
-        if len(going_on) < len(active) and active:
+        if first_end <= call.start:
             yield active
-        active = [*going_on, call]
+            active = [each for each in active if each.end > call.start]
+            first_end = min((each.end for each in active), default=float("inf"))
+        active.append(call)
+        first_end = min(first_end, call.end)
     yield active

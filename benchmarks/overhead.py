@@ -5,7 +5,8 @@ call without one. The call itself does nothing, so what is left is the point's. 
 starting and ending one span, the barest there is: without attributes, and nobody exports it.
 
 - no context: all traffic but a handful of requests;
-- a context that means another point: a request under experiment, at a point it does not mean.
+- a context that means another point: a request under experiment, at a point it does not mean;
+- a mark, which leaves by OTLP over HTTP before a fault fires, and in the control arm alike.
 
 Figures are microseconds, each the median over rounds of the differences (or quotients) within a
 round, so that both sides saw the same machine.
@@ -22,18 +23,21 @@ import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from statistics import median
+from statistics import median, quantiles
 from types import SimpleNamespace
 from typing import Any
 
 import httpcore
-from opentelemetry import baggage, context
+from opentelemetry import baggage, context, trace
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import SpanKind
 from yarl import URL
 
 from benchmarks.outcome import Target, at_most, say
+from ldfi.explore.external.receiver import ANY_PORT, Receiver
+from ldfi.fit import send_mark
 from ldfi.fit.clients import (
     aiohttp,
     aiokafka,
@@ -222,6 +226,28 @@ def growth(calls: int) -> int:
     return after - before
 
 
+def marks(times: int) -> list[dict[str, Any]]:
+    """Measure how long a call waits for its mark to leave, in both arms by turns."""
+    waited: dict[str, list[float]] = {"treatment": [], "control": []}
+    collector = Receiver(ANY_PORT, "", _nothing)
+    exporter = OTLPSpanExporter(f"http://{collector.address}/v1/traces")
+    provider = TracerProvider()
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+    for _ in range(times):
+        for arm, each in waited.items():
+            leave = partial(send_mark.leave, arm, "e1", "refused", "api>http:GET:ratings/")
+            each.append(took(leave, 1) / 1e3)
+    provider.shutdown()
+    collector.close()
+    names = ("milliseconds, median", "milliseconds, 99 of 100")
+    figures = ((median(each), quantiles(each, n=100)[-1]) for each in waited.values())
+    return [
+        {"arm": arm, **{name: round(figure, 3) for name, figure in zip(names, pair, strict=True)}}
+        for arm, pair in zip(waited, figures, strict=True)
+    ]
+
+
 async def main() -> int:
     """Print the tables; 1 if a target is missed. A coroutine: some clients look for a loop."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -229,6 +255,7 @@ async def main() -> int:
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--times", type=int, default=10_000, help="calls in each round")
     parser.add_argument("--calls", type=int, default=1_000_000, help="for the memory")
+    parser.add_argument("--marks", type=int, default=1_000, help="in each arm")
     given = parser.parse_args()
     activate(Runtime("api", KEYS))
     provider = TracerProvider()
@@ -256,7 +283,7 @@ async def main() -> int:
         for name, each in (("as instrumentation makes it", span), ("bare", bare_span))
     ]
     provider.shutdown()  # its thread allocates as well
-    left = growth(given.calls)
+    left, marked = growth(given.calls), marks(given.marks)
 
     def worst(rows: list[dict[str, Any]], column: str) -> float:
         return max(float(row[column]) for row in rows)
@@ -269,12 +296,16 @@ async def main() -> int:
         "another point's context, worst client, share of a span": at_most(
             worst(elsewhere, "share of a span"), 0.10
         ),
+        "a mark, milliseconds, either arm's median": at_most(
+            worst(marked, "milliseconds, median"), 5.0
+        ),
         f"bytes left by {given.calls:,} calls": at_most(left, 1024),
     }
     tables = {
         "a span": spans,
         "no context": unarmed,
         "another point's context": elsewhere,
+        "a mark": marked,
     }
     return 0 if say(tables, targets, as_json=given.json) else 1
 

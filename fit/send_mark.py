@@ -24,11 +24,14 @@ WITHIN_SECONDS: Final = 0.005
 
 
 class _Process:
-    """This process: its name, and the flush that is under way."""
+    """This process: its name, and the flush that marks wait for. One that is under way may have
+    begun before a mark was there, so that waits for another one, which begins behind it."""
 
     def __init__(self) -> None:
         self.instance = secrets.token_hex(8)
-        self.flushed: threading.Event | None = None
+        self.lock = threading.Lock()
+        self.flushing = False
+        self.next: threading.Event | None = None
 
 
 _process = _Process()
@@ -65,25 +68,32 @@ def _trace(span: Any) -> int:
 
 
 def _flush() -> threading.Event:
-    """Have all that is ended exported, in a thread; one at a time. Returns what says that it is
-    done."""
-    under_way = _process.flushed
-    if under_way is not None and not under_way.is_set():
-        return under_way
-    done = _process.flushed = threading.Event()
-    threading.Thread(target=_flushed, args=[done], name="fit-mark", daemon=True).start()
+    """Have all that is ended by now exported, in a thread; one at a time. Returns what says that
+    it is done."""
+    process = _process
+    with process.lock:
+        done = process.next = process.next or threading.Event()
+        if not process.flushing:
+            process.flushing = True
+            threading.Thread(target=_flushes, args=[process], name="fit-mark", daemon=True).start()
     return done
 
 
-def _flushed(done: threading.Event) -> None:
-    try:
-        flush = getattr(trace.get_tracer_provider(), "force_flush", None)
-        if flush is not None:
-            flush()
-    except Exception:
-        runtime.swallow()
-    finally:
-        done.set()
+def _flushes(process: _Process) -> None:
+    while True:
+        with process.lock:
+            done, process.next = process.next, None
+            if done is None:
+                process.flushing = False
+                return
+        try:
+            flush = getattr(trace.get_tracer_provider(), "force_flush", None)
+            if flush is not None:
+                flush()
+        except Exception:
+            runtime.swallow()
+        finally:
+            done.set()
 
 
 def _begin_anew() -> None:

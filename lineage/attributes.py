@@ -183,7 +183,8 @@ SCOPE: Final = "otel.scope.name"
 """What formats without scopes call them; of those that have some it is read by this name, too."""
 
 Form = Callable[[str], str]
-Names = dict[str, tuple[str, Form]]
+Known = tuple[str, Form]
+Names = dict[str, Known]
 _Table = dict[str, tuple[Form, tuple[str, ...]]]
 
 _BOTH: Final[_Table] = {
@@ -283,6 +284,17 @@ _ASKING: Final[_Table] = {
     "code_function": (plain, ("code.function.name", "code.function")),
     "library": (library_of, (SCOPE, "otel.library.name")),
 }
+
+
+MOST_LETTERS: Final = 16_384
+"""Characters of a value that are read: what a stranger writes is remembered for a while, by the
+caches of all that is read of it."""
+
+
+def said(known: Known, value: str) -> tuple[str, str]:
+    """Return the field of an attribute and what its value says there."""
+    field, form = known
+    return field, form(value[:MOST_LETTERS])
 
 
 def _names(*tables: _Table) -> Names:

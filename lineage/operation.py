@@ -20,7 +20,7 @@ from ldfi.fit.protocol.points import template_route, template_words
 from ldfi.fit.protocol.predicate import fits
 from ldfi.fit.protocol.urls import split_url
 from ldfi.lineage import naming, outcome
-from ldfi.lineage.attributes import SERVING, Fields, features_of_query
+from ldfi.lineage.attributes import MOST_LETTERS, SERVING, Fields, features_of_query
 from ldfi.lineage.exporters import exports
 from ldfi.lineage.text import clean
 
@@ -130,7 +130,10 @@ class Operation:
         return self.kind in SERVING
 
 
-@lru_cache(maxsize=CACHE)
+MOST_FIELDS: Final = 256
+"""How many fields of a span are read: several times what there is to say."""
+
+
 def operation(
     service: str,
     name: str,
@@ -141,7 +144,23 @@ def operation(
     follows: bool = False,
 ) -> Operation:
     """Make the operation of a span. ``exception``: an event tells of an exception, which counts
-    where it :attr:`~Operation.may_have_thrown`."""
+    where it :attr:`~Operation.may_have_thrown`. Of names that are longer than anybody reads, and
+    of fields beyond :data:`MOST_FIELDS`, the rest is left out: all of it is remembered."""
+    names = service[:MOST_LETTERS], name[:MOST_LETTERS]
+    return remembered(*names, kind, status, exception, fields[:MOST_FIELDS], follows)
+
+
+@lru_cache(maxsize=CACHE)
+def remembered(
+    service: str,
+    name: str,
+    kind: str,
+    status: int,
+    exception: bool,
+    fields: Fields,
+    follows: bool,
+) -> Operation:
+    """Make an operation, once for each that is remembered."""
     known = dict(fields)
     service = clean(service) or "unknown"
     features = _features(name, known)

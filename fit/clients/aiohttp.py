@@ -11,6 +11,7 @@ before the parser (:mod:`ldfi.fit.clients.aiohttp_slow`): ``sock_read`` starts a
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
 from typing import Any
 
 import aiohttp
@@ -61,10 +62,18 @@ def _async(original: Any) -> Any:
 
 
 def _address(request: Any) -> None:
-    """Write our entry into the baggage where the host may have it, or take it out."""
-    headers = hosts.addressed(request.headers.items(), request.url.raw_host or "")
+    """Write our entry into the baggage where all may have it that read the request, or take it
+    out."""
+    headers = hosts.addressed(request.headers.items(), *_readers(request))
     if headers is not None:
         request.headers = CIMultiDict(headers)
+
+
+def _readers(request: Any) -> Iterator[str]:
+    """List who can read a request: its host and, where it is not encrypted, a proxy."""
+    yield request.url.raw_host or ""
+    if request.proxy is not None and not request.is_ssl():
+        yield request.proxy.raw_host or ""
 
 
 def _name(service: str, request: Any, _conn: Any) -> str:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import socket
 import sys
-from http.client import HTTPConnection
+from collections.abc import Iterator
+from http.client import HTTPConnection, HTTPSConnection
 from typing import Any, Final
 
 from ldfi.fit import error, hosts, inject, patching
@@ -93,12 +94,20 @@ def _answered(original: Any) -> Any:
 
 
 def _address(connection: Any) -> None:
-    """Write our entry into the baggage where the host may have it, or take it out."""
+    """Write our entry into the baggage where all may have it that read the request, or take it
+    out."""
     lines = [line.partition(b":") for line in connection._buffer[1:]]
     pairs = [(name, value.strip()) for name, _, value in lines]
-    onward = hosts.addressed(pairs, _target(connection)[0])
+    onward = hosts.addressed(pairs, *_readers(connection))
     if onward is not None:
         connection._buffer[1:] = [name + b": " + value for name, value in onward]
+
+
+def _readers(connection: Any) -> Iterator[str]:
+    """List who can read a request: its host and, but for what a tunnel encrypts, a proxy."""
+    yield _target(connection)[0]
+    if not (connection._tunnel_host and isinstance(connection, HTTPSConnection)):
+        yield connection.host
 
 
 def _target(connection: Any) -> tuple[str, int | None, str]:

@@ -9,9 +9,10 @@ statuses and bodies are answers, of which one that is ``truncated`` fails where 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache, partial
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from ldfi.fit import error, hosts, inject, patching
 from ldfi.fit.answers import Reply, answer_of
@@ -24,6 +25,8 @@ from ldfi.fit.inject import Site, armed
 from ldfi.fit.protocol.context import Injection
 from ldfi.fit.protocol.points import http_point
 from ldfi.fit.slow import Slow
+
+_PLAIN: Final = (b"http", b"ws")
 
 
 def patch() -> None:
@@ -49,11 +52,11 @@ def _sync(failures: HttpxFailures, original: Any) -> Any:
                     return slowly(answer, pool, request)
                 if answer is not None:
                     return answer
-            hosts.guarded(_address, request)
+            hosts.guarded(_address, pool, request)
         return original(pool, request)
 
     def slowly(slow: Slow, pool: Any, request: Any) -> Any:
-        hosts.guarded(_address, request)
+        hosts.guarded(_address, pool, request)
         try:
             return _slowed(slow, request, original(pool, request), failures)
         finally:
@@ -78,7 +81,7 @@ def _async(failures: HttpxFailures, original: Any) -> Any:
     def handle_async_request(pool: Any, request: Any) -> Any:
         if not armed():
             return original(pool, request)
-        hosts.guarded(_address, request)
+        hosts.guarded(_address, pool, request)
         if http.PASSED in request.extensions:
             return original(pool, request)
         fault = inject.through_async(here, None, request)
@@ -87,11 +90,22 @@ def _async(failures: HttpxFailures, original: Any) -> Any:
     return handle_async_request
 
 
-def _address(request: Any) -> None:
-    """Write our entry into the baggage where the host may have it, or take it out."""
-    headers = hosts.addressed(request.headers, request.url.host.decode())
+def _address(pool: Any, request: Any) -> None:
+    """Write our entry into the baggage where all may have it that read the request, or take it
+    out."""
+    headers = hosts.addressed(request.headers, *_readers(pool, request.url))
     if headers is not None:
         request.headers = headers
+
+
+def _readers(pool: Any, url: Any) -> Iterator[str]:
+    """List who can read a request: its host and, where it is not encrypted, a proxy."""
+    yield url.host.decode()
+    if url.scheme in _PLAIN:
+        given = getattr(pool, "_proxy", None)
+        proxy = getattr(pool, "_proxy_url", None) if given is None else given.url
+        if proxy is not None:
+            yield proxy.host.decode()
 
 
 def _name(service: str, request: Any) -> str:

@@ -11,7 +11,7 @@ of the connection, so that the standard library reads it, and times out over it,
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http.client import HTTPResponse
 from typing import Any, Final
 
@@ -80,13 +80,24 @@ def _slow_down(slow: Slow, response: Any, patience: float | None) -> None:
 
 
 def _address(pool: Any, url: str, options: Any) -> None:
-    """Write our entry into the baggage where the host may have it, or take it out. The headers
-    themselves belong to the caller, and so to other calls, too."""
-    host = pool.host if url.startswith("/") else split_url(url).host or pool.host
+    """Write our entry into the baggage where all may have it that read the request, or take it
+    out. The headers themselves belong to the caller, and so to other calls, too."""
     headers = options.get("headers") or {}
-    onward = hosts.addressed(headers.items(), host)
+    onward = hosts.addressed(headers.items(), *_readers(pool, url))
     if onward is not None:
         options["headers"] = _like(headers, onward)
+
+
+def _readers(pool: Any, url: str) -> Iterator[str]:
+    """List who can read a request: its host and, where it is not encrypted, a proxy."""
+    yield pool.host
+    plain = pool.scheme == "http" or not url.startswith("/")
+    if plain and pool.proxy is not None:
+        yield pool.proxy.host
+    if plain and (socks := pool.conn_kw.get("_socks_options")):
+        yield socks["proxy_host"] or ""
+    if not url.startswith("/"):  # whole, when it is a proxy that is asked
+        yield split_url(url).host or pool.host
 
 
 def _like(headers: Any, pairs: list[tuple[Any, Any]]) -> Any:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -73,6 +74,39 @@ func TestTheContextGoesToHostsThatMayHaveIt(t *testing.T) {
 			if strings.Contains(got, value) != each.goes || strings.Contains(got, "it=x") ||
 				!strings.Contains(got, "user=u1") || !strings.Contains(got, "tier=gold") {
 				t.Errorf("%s, otelhttp %s: %q", name, order, got)
+			}
+		}
+	}
+}
+
+func TestAProxyThatReadsARequestMustBeAllowedToo(t *testing.T) {
+	var got string
+	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got = strings.Join(r.Header["Baggage"], ",")
+	}))
+	defer proxy.Close()
+	address, _ := url.Parse(proxy.URL)
+	for listed, goes := range map[string]bool{
+		"127.0.0.1,ratings.internal,!*": true, "ratings.internal,!*": false, "127.0.0.1,!*": false,
+	} {
+		t.Setenv(fit.HostsVariable, listed)
+		for _, guarded := range []bool{false, true} {
+			service, propagator := fittest.New(t, "api"), propagation.TextMapPropagator(propagation.Baggage{})
+			if guarded {
+				propagator = service.Propagator(propagator)
+			}
+			base := &http.Transport{Proxy: http.ProxyURL(address)}
+			client := otelhttp.NewTransport(service.Transport(base), otelhttp.WithPropagators(propagator))
+			ctx := fittest.Carrying(fittest.OfUser(context.Background()), fittest.Sign('t'))
+			request, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://ratings.internal/", nil)
+			response, err := client.RoundTrip(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			base.CloseIdleConnections()
+			if strings.Contains(got, "fit=") != goes || !strings.Contains(got, "user=u1") {
+				t.Errorf("%s, guarded %t: %q", listed, guarded, got)
 			}
 		}
 	}

@@ -48,7 +48,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if armed {
 		fault := t.pass(request)
 		if fault != nil && fault.Kind == Slow {
-			response, err := t.base.RoundTrip(t.injector.onward(request))
+			response, err := t.base.RoundTrip(t.injector.onward(request, t.base))
 			fault.SlowDown(request.Context(), response)
 			return response, err
 		}
@@ -60,7 +60,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 	}
 	if armed || len(request.Header["Baggage"]) > 0 {
-		request = t.injector.onward(request)
+		request = t.injector.onward(request, t.base)
 	}
 	return t.base.RoundTrip(request)
 }

@@ -3,6 +3,7 @@ package fit
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"go.opentelemetry.io/otel/propagation"
 )
@@ -49,20 +50,35 @@ func (i *Injector) To(ctx context.Context, hosts ...string) context.Context {
 	return context.WithValue(ctx, leaving{}, true)
 }
 
-// onward returns a request as it may go to its host: without the failure context, to one that may not have it.
-func (i *Injector) onward(request *http.Request) *http.Request {
-	host := request.URL.Hostname()
-	allowed := i.hosts.Allow(host)
-	if allowed && !i.guards.Load() {
+// onward returns a request as it may go by a transport: without the failure context, where somebody who may not have
+// it can read the request.
+func (i *Injector) onward(request *http.Request, by http.RoundTripper) *http.Request {
+	hosts := readers(request, by)
+	stranger := slices.IndexFunc(hosts, func(host string) bool { return !i.hosts.Allow(host) })
+	if stranger < 0 && !i.guards.Load() {
 		return request
 	}
-	onward := request.WithContext(i.To(request.Context(), host)) // for instrumentation that stands beneath
-	if allowed {
+	onward := request.WithContext(i.To(request.Context(), hosts...)) // for instrumentation that stands beneath
+	if stranger < 0 {
 		onward.Header = with(carried(request.Context()), request.Header)
 	} else {
-		onward.Header = i.hosts.Withhold(host, request.Header)
+		onward.Header = i.hosts.Withhold(hosts[stranger], request.Header)
 	}
 	return onward
+}
+
+// readers lists who can read a request: its host and, where it is not encrypted, the proxy by which a transport of
+// net/http's sends it.
+func readers(request *http.Request, by http.RoundTripper) []string {
+	hosts := []string{request.URL.Hostname()}
+	transport, ok := by.(*http.Transport)
+	if !ok || transport.Proxy == nil || request.URL.Scheme != "http" {
+		return hosts
+	}
+	if proxy, err := transport.Proxy(request); err == nil && proxy != nil {
+		hosts = append(hosts, proxy.Hostname())
+	}
+	return hosts
 }
 
 // with returns headers that have our entry, which instrumentation above has left out.

@@ -59,6 +59,25 @@ var whens = map[string]func(over <-chan struct{}, work func()){
 			work()
 		}()
 	},
+	"mail": func(over <-chan struct{}, work func()) {
+		outbox := make(chan func(), 1)
+		outbox <- work
+		go func() { <-over; <-time.After(time.Microsecond); (<-outbox)() }()
+	},
+	"cache": func(over <-chan struct{}, work func()) { // which is filled anew behind the answer
+		var cache sync.Map
+		cache.Store("rating", "stale")
+		go func() { <-over; work(); cache.Store("rating", "fresh") }()
+	},
+	"batch": func(over <-chan struct{}, work func()) {
+		gathered := []func(){work}
+		go func() {
+			<-over
+			for _, each := range gathered {
+				each()
+			}
+		}()
+	},
 	"timer": func(over <-chan struct{}, work func()) {
 		time.AfterFunc(time.Microsecond, func() { <-over; work() })
 	},

@@ -50,7 +50,9 @@ _LETTERS = (
 _UNSAFE = re.compile(rf"[^A-Za-z0-9._~*{{}}$()!,;=@+{_LETTERS}-]+")
 _UNSAFE_TEMPLATE = re.compile(rf"[^A-Za-z0-9._~*{{}}$()!,;=@+/:{_LETTERS}-]+")
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
-_PLACEHOLDER = re.compile(r"\{[^}/]*\}|<[^>/]*>|(?<=/):[A-Za-z_]\w*")
+_PLACEHOLDER = re.compile(r"\{[^}/]*\}?|<[^>/]*>?|(?<=/):[A-Za-z_]\w*")
+_BRACE, _ANGLE = re.compile(r"\{[^}/]*\}?"), re.compile(r"<[^>/]*>?")
+_CLOSED = {"{": "}", "<": ">"}
 IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}", re.ASCII)
 _DEFAULT_PORTS = frozenset({80, 443})
 _COMMENT = re.compile(r"\s*(?:/\*.*?\*/|--[^\n]*\n)", re.DOTALL)
@@ -211,7 +213,17 @@ def template_route(route: str) -> str:
     >>> template_route("/titles/{title_id}/similar")
     '/titles/*/similar'
     """
-    return _PLACEHOLDER.sub("*", route.partition("?")[0])
+    return _PLACEHOLDER.sub(_starred, route.partition("?")[0])
+
+
+def _starred(found: re.Match[str]) -> str:
+    """Put ``*`` in a placeholder's place. What is never closed reaches to the end of its segment,
+    in which no more of its kind can be: so no text is read over and over again."""
+    text = found[0]
+    if text[0] == ":" or text[-1] == _CLOSED[text[0]]:
+        return "*"
+    other = _ANGLE if text[0] == "{" else _BRACE
+    return other.sub(lambda each: "*" if each[0][-1] in "}>" else each[0], text)
 
 
 @lru_cache(maxsize=4096)
@@ -221,10 +233,11 @@ def template_statement(statement: str) -> str:
     >>> template_statement("/* why */ select name from owners where id = 17")
     'SELECT owners'
     """
-    while comment := _COMMENT.match(statement):
-        statement = statement[comment.end() :]
-    verb = _VERB.match(statement)
-    table = _TABLE.search(statement)
+    at = 0
+    while comment := _COMMENT.match(statement, at):
+        at = comment.end()
+    verb = _VERB.match(statement, at)
+    table = _TABLE.search(statement, at)
     return " ".join((verb[1].upper() if verb else "", table[1] if table else "")).strip()
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ldfi.lineage.attributes import Fields, wanted
+from ldfi.lineage.attributes import Fields, said, wanted
 from ldfi.lineage.operation import KINDS, operation
 from ldfi.lineage.outcome import STATUS_UNSET
 from ldfi.lineage.readers import ids
@@ -114,7 +114,7 @@ def _tags(tags: Any) -> dict[str, str]:
 def _fields(kind: str, tags: Mapping[str, str]) -> Fields:
     names = wanted(kind)
     read = ((names[tag], value) for tag, value in tags.items() if tag in names and value)
-    return tuple((field, form(value)) for (field, form), value in read)
+    return tuple(said(known, value) for known, value in read)
 
 
 def _exception(logs: Any) -> bool:

@@ -24,7 +24,9 @@ from ldfi.lineage.attributes import (
     SERVING,
     Fields,
     Form,
+    Known,
     Names,
+    said,
     template_any_path,
     template_called_url,
     template_url,
@@ -53,10 +55,14 @@ anybody's choice, and the Collector (0.155) writes all fields of a message from 
 _SHORT: Final = 128
 """A length below this is one byte."""
 
+_NUMBER: Final = 8
+"""Bytes of a number in a key."""
+
 _PORTS: Final = 1 << 16
 """Values of one attribute that are remembered."""
 
 _MEMORY: Final = 300_000
+_MEMORY_BYTES: Final = 128 << 20
 _Key = tuple[str, bytes, int, bytes, tuple[int, ...]]
 _new_span = partial(tuple.__new__, Span)
 """``Span(...)`` without the detour through Python."""
@@ -74,6 +80,8 @@ class _Numbers(dict[bytes, int]):
         self._names = {name.encode(): each for name, each in names.items()}
         self._numbers: dict[tuple[str, str], int] = {}
         self._values: dict[bytes, int] = {}
+        self.size = 0
+        """Bytes that are remembered."""
 
     def __missing__(self, blob: bytes) -> int:
         name = _name(blob)
@@ -83,6 +91,7 @@ class _Numbers(dict[bytes, int]):
         seen = self._values[name] = self._values.get(name, 0) + 1
         if seen <= _PORTS:
             self[blob] = number
+            self.size += len(blob)
         return number
 
     def _number(self, field: tuple[str, str]) -> int:
@@ -112,11 +121,14 @@ class _Memory:
         self.operations: dict[_Key, Operation] = {}
         self.services: dict[bytes, str] = {}
         self.scopes: dict[bytes, bytes] = {}
+        self.size = 0
+        """Bytes that are remembered, but for attributes."""
 
     def full(self) -> bool:
         values = max(map(len, self.attributes.values()))
         most = max(len(self.operations), len(self.services), len(self.scopes))
-        return max(values, most) > _MEMORY
+        size = self.size + sum(each.size for each in self.attributes.values())
+        return max(values, most) > _MEMORY or size > _MEMORY_BYTES
 
 
 _memory = _Memory()
@@ -170,11 +182,13 @@ def _batch(request: Any) -> Batch:
         service = _memory.services.get(group.resource)
         if service is None:
             service = _memory.services[group.resource] = _service(group.resource)
+            _memory.size += len(group.resource)
         for scope in (*group.scope_spans, *group.instrumentation_library_spans):
-            said = _memory.scopes.get(scope.scope)
-            if said is None:
-                said = _memory.scopes[scope.scope] = _scope(scope.scope)
-            rejected += _read(service, said, scope.spans, spans, _memory)
+            named = _memory.scopes.get(scope.scope)
+            if named is None:
+                named = _memory.scopes[scope.scope] = _scope(scope.scope)
+                _memory.size += len(scope.scope)
+            rejected += _read(service, named, scope.spans, spans, _memory)
     return Batch(spans, rejected)
 
 
@@ -208,6 +222,7 @@ def _read(
             what = operation_of(key)
             if what is None:
                 what = memory.operations[key] = _operation(key, False, memory)
+                memory.size += len(raw.name) + len(raw.status) + _NUMBER * len(numbers)
             if what.may_have_thrown:
                 events = raw.events
                 if events and _EXCEPTION in b"".join(events):
@@ -247,8 +262,8 @@ def _links(blobs: Iterable[bytes]) -> Links:
 
 def _operation(key: _Key, exception: bool, memory: _Memory) -> Operation:
     service, name, kind, status, numbers = key
-    said = memory.attributes[kind].said
-    fields = tuple(said[number] for number in numbers if number)
+    asked = memory.attributes[kind].said
+    fields = tuple(asked[number] for number in numbers if number)
     return _meaning(service, name, kind, status, fields, exception)
 
 
@@ -265,10 +280,10 @@ def _meaning(
     )
 
 
-def _said(known: tuple[str, Form] | None, blob: bytes) -> tuple[str, str] | None:
+def _said(known: Known | None, blob: bytes) -> tuple[str, str] | None:
     """Read the field of an attribute and its value; None where there is none, or it is empty."""
     value = _string(blob) if known is not None else ""
-    return (known[0], known[1](value)) if known is not None and value else None
+    return said(known, value) if known is not None and value else None
 
 
 def _name(blob: bytes) -> bytes:
@@ -329,8 +344,8 @@ def _scope(blob: bytes) -> bytes:
         name = InstrumentationScope.FromString(blob).name
     except DecodeError:
         return b""
-    said = KeyValue(key=SCOPE, value=AnyValue(string_value=name))
-    return said.SerializeToString() if name else b""
+    pair = KeyValue(key=SCOPE, value=AnyValue(string_value=name))
+    return pair.SerializeToString() if name else b""
 
 
 def _status(blob: bytes) -> int:
@@ -365,8 +380,7 @@ class _Reference:
         ]
 
     def value(self, number: int, value: str) -> tuple[str, str]:
-        field, form = self._wanted[number][2]
-        return (field, form(value))
+        return said(self._wanted[number][2], value)
 
     def attribute(self, group: int, blob: bytes) -> tuple[str, str] | None:
         name = _name(blob).decode("utf-8", "replace")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from ldfi.lineage.attributes import SCOPE, Fields, wanted
+from ldfi.lineage.attributes import SCOPE, Fields, said, wanted
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.operation import KINDS, Operation, operation
 from ldfi.lineage.readers import ids
@@ -81,9 +81,9 @@ def _spans(group: Any) -> Iterator[tuple[list[Any], Any]]:
     keys = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans")
     for scope in _list(_get(group, *keys)):
         name = _text(_get(_get(scope, "scope", "instrumentationLibrary"), "name"))
-        said = [{"key": SCOPE, "value": {"stringValue": name}}] if name else []
+        named = [{"key": SCOPE, "value": {"stringValue": name}}] if name else []
         for raw in _list(_get(scope, "spans")):
-            yield said, raw
+            yield named, raw
 
 
 def _span(service: str, scope: list[Any], raw: Any) -> Span | None:
@@ -141,7 +141,7 @@ def read_fields(kind: str, attributes: list[Any]) -> Fields:
         known = names.get(_text(_get(pair, "key")))
         value = _value(_get(pair, "value")) if known else ""
         if known and value:
-            fields.append((known[0], known[1](value)))
+            fields.append(said(known, value))
     return tuple(fields)
 
 

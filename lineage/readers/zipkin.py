@@ -14,6 +14,7 @@ from ldfi.lineage.attributes import (
     Fields,
     Names,
     plain,
+    said,
     template_any_path,
     template_url,
     truth,
@@ -93,7 +94,8 @@ def _fields(kind: str, raw: Mapping[str, Any], tags: Mapping[str, Any]) -> Field
     for tag, value in tags.items():
         known = _TAGS.get(tag) or names.get(tag)
         if known is not None and isinstance(value, str) and value not in _NOTHING:
-            fields.setdefault(known[0], known[1](value))
+            field, what = said(known, value)
+            fields.setdefault(field, what)
     if "error" in tags:  # that it is there says it, whatever it holds
         fields["error"] = truth(_text(tags["error"]) or "true")
     if fields.get("url", "").startswith("/"):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from ldfi.analysis.hints import MANY
+from ldfi.analysis.hints import MANY, _side_by_side
 from ldfi.analysis.summary import Summary
 from tests.analysis.spans import Made, analysed, asked, entered
 
@@ -157,3 +160,11 @@ def test_calls_in_a_row_or_survived_are_no_fan_out(survived: bool, tmp_path: Pat
         row = [asked(host, 10 * i, 10 * i + 10) for i, host in enumerate(HOSTS)]
         requests = [[entered("/home"), *row]] * 6
     assert analysed(tmp_path, requests).gist.red == ()
+
+
+def test_very_many_calls_at_once_are_gone_through_once() -> None:
+    calls: list[Any] = [SimpleNamespace(start=0, end=1) for _ in range(20_000)]
+    began = time.process_time()
+
+    assert [len(each) for each in _side_by_side(calls)] == [20_000]
+    assert time.process_time() - began < 2

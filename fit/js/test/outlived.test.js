@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { createServer, get } from 'node:http'
 import { connect, createServer as createHttp2Server } from 'node:http2'
 import { after, before, test } from 'node:test'
@@ -41,6 +41,24 @@ const pages = {
     const flush = () => response.closed ? resolve(Promise.all(gathered.map((each) => each()))) : setImmediate(flush)
     setImmediate(flush)
   }),
+  worker: (ask, response) => { // which the first request has started, and which works for all
+    const jobs = new EventEmitter()
+    const working = once(jobs, 'job').then(([job]) => job())
+    response.once('close', () => jobs.emit('job', ask))
+    return working
+  },
+  mail: (ask, response) => new Promise((resolve) => {
+    const outbox = [ask]
+    const look = () => response.closed ? resolve(outbox.pop()()) : setTimeout(look, 1)
+    setTimeout(look, 1)
+  }),
+  cache: (ask, response) => { // what is stale is given at once, and asked for anew behind the answer
+    const cache = new Map([['rating', 'stale']])
+    const anew = once(response, 'close').then(ask)
+    anew.then((fresh) => cache.set('rating', fresh))
+    return anew
+  },
+  connections: (ask, response) => Promise.all([1, 2, 3].map(() => once(response, 'close').then(ask))), // warmed up
   answered: (ask, stream, request, response) => { // work that nobody waits for
     response.end()
     return ask()
@@ -94,6 +112,7 @@ after(() => {
   }
 })
 
+const PAGES = Object.keys(pages).filter((page) => !['within', 'shared', 'listener'].includes(page))
 const over = {
   'HTTP/1': async (path) => {
     const url = `http://127.0.0.1:${service.address().port}${path}`
@@ -114,7 +133,7 @@ async function asked(page, caller, protocol) {
 
 for (const protocol of Object.keys(over)) {
   for (const caller of Object.keys(callers)) {
-    for (const page of ['timer', 'promise', 'interval', 'batch', 'answered', 'finished']) {
+    for (const page of PAGES) {
       test(`a call of ${caller} by a ${page} when the request over ${protocol} is over is let through`, async () => {
         const seen = await asked(page, caller, protocol)
         assert.deepEqual(seen, seen.map(() => 200))

@@ -136,6 +136,9 @@ const SCOPE: &[u8] = b"otel.scope.name";
 /// Above so many of anything all is forgotten, which is rare.
 const MOST: usize = 300_000;
 
+/// Bytes that count as one more thing that is remembered: a stranger's values may be long.
+const WEIGHED: usize = 512;
+
 /// See above: the numbers that were given.
 #[derive(Debug)]
 pub struct Memory {
@@ -215,6 +218,7 @@ impl Memory {
         }
         let number = asking(oracle, |oracle| oracle.service(resource))?;
         self.services.insert(resource.into(), number);
+        self.remembered += resource.len() / WEIGHED;
         Ok(number)
     }
 
@@ -252,6 +256,7 @@ impl Memory {
         let asked = Asked { attributes: &room.numbers, ..*asked };
         let operation = asking(oracle, |oracle| oracle.operation(&asked))?;
         self.operations.insert(room.key.as_slice().into(), operation);
+        self.remembered += room.key.len() / WEIGHED;
         Ok(operation)
     }
 
@@ -344,8 +349,8 @@ impl Values {
         }
         let number = asking(oracle, |oracle| oracle.value(self.name, &same))?;
         if self.strings.len() < MOST_VALUES {
+            *remembered += 1 + same.len() / WEIGHED;
             self.strings.insert(same.into(), number);
-            *remembered += 1;
         }
         Ok(number)
     }
@@ -364,7 +369,7 @@ fn other<O: Oracle>(
     let number = asking(oracle, |oracle| oracle.attribute(group, blob))?;
     if known.len() < MOST_VALUES {
         known.insert(blob.into(), number);
-        *remembered += 1;
+        *remembered += 1 + blob.len() / WEIGHED;
     }
     Ok(number)
 }

@@ -64,6 +64,19 @@ fn bodies_that_are_none_are_left_to_the_reference() {
 }
 
 #[test]
+fn long_values_fill_the_memory_sooner() {
+    let (mut memory, mut oracle) = (Memory::new(&wanted()), Counting::default());
+    for number in 0..200 {
+        let name = format!("{number}{}", "x".repeat(1 << 20));
+        operations(&request(&[span(1, &name, &[])]), &mut memory, &mut oracle);
+        if memory.is_full() {
+            return;
+        }
+    }
+    panic!("it holds 200 MB of names");
+}
+
+#[test]
 fn memory_is_bounded_and_begins_anew() {
     let (mut memory, mut oracle) = (Memory::new(&wanted()), Counting::default());
     let body = request(&[span(1, "GET", &[])]);

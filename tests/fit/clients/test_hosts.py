@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
+import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent import futures
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from functools import partial
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,7 +37,7 @@ from opentelemetry.instrumentation.urllib3 import URLLib3Instrumentor
 from opentelemetry.instrumentation.utils import suppress_instrumentation
 from starlette.applications import Starlette
 from starlette.requests import Request as Asked
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.routing import Route
 from urllib3 import HTTPHeaderDict
 
@@ -66,9 +70,14 @@ def _echo(request: Asked) -> PlainTextResponse:
     return PlainTextResponse(",".join(request.headers.getlist("baggage")))
 
 
+def _away(request: Asked) -> RedirectResponse:
+    """Send on to the same server, by another name."""
+    return RedirectResponse(str(request.url.replace(hostname="localhost", path="/")))
+
+
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with served(Starlette(routes=[Route("/", _echo)])) as url:
+    with served(Starlette(routes=[Route("/", _echo), Route("/away", _away)])) as url:
         yield url + "/"
 
 
@@ -202,6 +211,112 @@ def test_the_context_goes_to_allowed_hosts_only(
             # Without a word it goes to private hosts; elsewhere the rest of it does
             assert sent.count(OURS) == (allowed in (None, "127.0.0.1,!*"))
             assert sent.count(THEIRS) == (around is also_theirs)
+
+
+def _asking(opened: Any) -> str:
+    with opened as answer:
+        return str(answer.read().decode())
+
+
+async def _asking_aiohttp(url: str) -> str:
+    async with aiohttp.ClientSession(trust_env=True) as session, session.get(url) as got:
+        return await got.text()
+
+
+async def _asking_httpx(url: str) -> str:
+    async with httpx.AsyncClient() as client:
+        return (await client.get(url)).text
+
+
+def _tunnelled(url: str, proxy: str) -> str:
+    """Through a tunnel that encrypts nothing."""
+    to, via = urlsplit(url), urlsplit(proxy)
+    with closing(HTTPConnection(via.hostname or "", via.port, timeout=10)) as connection:
+        connection.set_tunnel(to.hostname or "", to.port or 80)
+        connection.request("GET", "/", headers={"traceparent": "00-1-2-01"})
+        return _asking(connection.getresponse())
+
+
+PROXIED: dict[str, Callable[[str, str], str]] = {
+    "httpx": lambda url, _: httpx.get(url).text,
+    "httpx, asyncio": lambda url, _: asyncio.run(_asking_httpx(url)),
+    "httpx2": lambda url, _: str(httpx2.get(url).text),
+    "requests": lambda url, _: requests.get(url, timeout=10).text,
+    "urllib3": lambda url, proxy: urllib3.ProxyManager(proxy).request("GET", url).data.decode(),
+    "aiohttp": lambda url, _: asyncio.run(_asking_aiohttp(url)),
+    "urllib.request": lambda url, proxy: _asking(
+        urllib.request.build_opener(
+            urllib.request.ProxyHandler({"http": proxy} if proxy else {})
+        ).open(
+            urllib.request.Request(url, headers={"traceparent": "00-1-2-01"})  # noqa: S310
+        )
+    ),
+    "http.client": _tunnelled,
+}
+
+
+@pytest.fixture(scope="module")
+def proxy() -> Iterator[str]:
+    """A proxy that answers in the name of whoever it is asked for, also within a tunnel."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Proxy) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class _Proxy(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Answer with what of the baggage arrived."""
+        body = ",".join(self.headers.get_all("baggage", [])).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_CONNECT(self) -> None:
+        """Be the other end of the tunnel as well."""
+        self.send_response(200)
+        self.end_headers()
+        self.close_connection = False
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize("client", PROXIED)
+def test_a_proxy_that_reads_a_request_must_be_allowed_too(
+    requests_made: Requests, client: str, proxy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", proxy)
+    monkeypatch.setenv("no_proxy", "")
+    seen = {}
+    for allowed in ("shop.internal,127.0.0.1,!*", "shop.internal,!*", "127.0.0.1,!*"):
+        with only(allowed), requests_made.request("error@api>http:GET:elsewhere/"):
+            seen[allowed] = PROXIED[client]("http://shop.internal/", proxy)
+
+    assert [OURS in each for each in seen.values()] == [True, False, False]
+
+
+REDIRECTED: dict[str, Callable[[str, str], str]] = {
+    **PROXIED,
+    "httpx": lambda url, _: httpx.get(url, follow_redirects=True).text,
+    "httpx2": lambda url, _: str(httpx2.get(url, follow_redirects=True).text),
+}
+
+
+@pytest.mark.parametrize("client", ["httpx", "httpx2", "requests", "aiohttp", "urllib.request"])
+def test_a_redirect_takes_the_context_to_nobody_who_may_not_have_it(
+    requests_made: Requests, client: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+    seen = {}
+    for allowed in ("127.0.0.1,localhost,!*", "127.0.0.1,!*", "localhost,!*"):
+        with only(allowed), requests_made.request(f"error@{POINT}"):
+            seen[allowed] = REDIRECTED[client](url + "away", "")
+
+    assert [OURS in each for each in seen.values()] == [True, False, True]
 
 
 def sent_by_hand(url: str, _: str) -> str:

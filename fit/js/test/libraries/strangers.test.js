@@ -33,7 +33,11 @@ before(async () => {
   subscribe('undici:request:create', ({ request }) => { // as OpenTelemetry's instrumentation does
     if (request.path === '/added') request.addHeader('baggage', BAGGAGE)
   })
-  const plain = http.createServer(({ headers }, response) => response.end(tell(headers))).listen(0)
+  const plain = http.createServer(({ headers, url }, response) => {
+    const [, to] = /^\/to\/(.*)/.exec(url) ?? []
+    if (to) response.writeHead(302, { location: `http://${to}:${port}/` })
+    response.end(tell(headers))
+  }).listen(0)
   const streaming = http2.createServer().listen(0).on('stream', (stream, headers) => {
     tell(headers)
     stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '0' }, { endStream: true })
@@ -72,6 +76,16 @@ const CALLERS = {
   'undici, its fetch': (host) => undici.fetch(`http://${host}:${port}`, { headers }),
   axios: (host) => axios.get(`http://${host}:${port}`, { headers }),
   got: (host) => got(`http://${host}:${port}`, { headers }),
+  'fetch, redirected': (host) => fetch(`http://localhost:${port}/to/${host}`, { headers }),
+  'axios, redirected': (host) => axios.get(`http://localhost:${port}/to/${host}`, { headers }),
+  'got, redirected': (host) => got(`http://localhost:${port}/to/${host}`, { headers }),
+  'node-fetch, redirected': (host) => nodeFetch(`http://localhost:${port}/to/${host}`, { headers }),
+  'undici, by a proxy': (host) => undici.request(`http://${host}:${port}`, {
+    headers, dispatcher: new undici.ProxyAgent({ uri: `http://localhost:${port}`, proxyTunnel: false }),
+  }),
+  'undici, by a proxy that is a stranger': (host) => undici.request(`http://localhost:${port}`, {
+    headers, dispatcher: new undici.ProxyAgent({ uri: `http://${host}:${port}`, proxyTunnel: false }),
+  }),
   'node-fetch': (host) => nodeFetch(`http://${host}:${port}`, { headers }),
   http2: async (host) => {
     const session = http2.connect(`http://${host}:${streams}`)

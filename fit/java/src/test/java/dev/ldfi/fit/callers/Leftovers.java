@@ -19,12 +19,20 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
@@ -36,6 +44,9 @@ import reactor.core.scheduler.Schedulers;
  * for each way of leaving it says what both came to, and what is written of the second.
  */
 public final class Leftovers {
+  /** Requests that wait for a call of another one. */
+  private static final int JOINING = 4;
+
   private final String server = Dependency.at("ok");
   private final HttpClient client = HttpClient.newHttpClient();
   private final ExecutorService pool = Executors.newFixedThreadPool(2);
@@ -61,6 +72,7 @@ public final class Leftovers {
       System.out.println("a server's, " + each.getKey() + ": " + leftovers.byServer(each.getValue()));
       System.out.println("its own, " + each.getKey() + ": " + leftovers.byHand(each.getValue()));
     }
+    System.out.println("a single flight: " + leftovers.flight());
     System.exit(0);
   }
 
@@ -83,6 +95,48 @@ public final class Leftovers {
           return done;
         });
     ways.put("future", work -> CompletableFuture.runAsync(() -> {}, pool).thenApplyAsync(nothing -> work.get(), pool));
+    ways.put(
+        "worker",
+        work -> {
+          CompletableFuture<Integer> done = new CompletableFuture<>();
+          BlockingQueue<Runnable> queue = new LinkedBlockingQueue<>();
+          new Thread(Context.current().wrap(() -> taken(queue).run())).start();
+          queue.add(() -> done.complete(work.get()));
+          return done;
+        });
+    ways.put(
+        "ticker",
+        work -> {
+          CompletableFuture<Integer> done = new CompletableFuture<>();
+          Runnable ticks =
+              () -> {
+                done.complete(work.get());
+                throw new CancellationException("once is enough");
+              };
+          timer.scheduleAtFixedRate(Context.current().wrap(ticks), 1, 1, TimeUnit.MILLISECONDS);
+          return done;
+        });
+    ways.put(
+        "mail",
+        work -> {
+          CompletableFuture<Integer> done = new CompletableFuture<>();
+          Queue<Supplier<Integer>> outbox = new ConcurrentLinkedQueue<>(List.of(work));
+          timer.schedule(() -> done.complete(outbox.remove().get()), 1, TimeUnit.MILLISECONDS);
+          return done;
+        });
+    ways.put(
+        "cache",
+        work -> {
+          Map<String, CompletableFuture<Integer>> cache = new ConcurrentHashMap<>();
+          return cache.computeIfAbsent("rating", name -> CompletableFuture.supplyAsync(work, pool));
+        });
+    ways.put(
+        "batch",
+        work -> {
+          List<Supplier<Integer>> gathered = List.of(work, work);
+          return CompletableFuture.supplyAsync(
+              () -> gathered.stream().mapToInt(Supplier::get).max().getAsInt(), pool);
+        });
     ways.put("pipeline", work -> Mono.fromSupplier(work).subscribeOn(Schedulers.boundedElastic()).toFuture());
     return ways;
   }
@@ -121,8 +175,7 @@ public final class Leftovers {
     CountDownLatch over = new CountDownLatch(1);
     Served served;
     try (Scope carried = Baggage.builder().put("fit", context).build().makeCurrent()) {
-      Span span =
-          GlobalOpenTelemetry.getTracer("callers").spanBuilder("by hand").setSpanKind(SpanKind.SERVER).startSpan();
+      Span span = request();
       try (Scope request = span.makeCurrent()) {
         served = served(way, over);
       } finally {
@@ -141,6 +194,63 @@ public final class Leftovers {
               return status();
             });
     return new Served(Span.current().getSpanContext().getTraceId(), within, left);
+  }
+
+  private static Runnable taken(BlockingQueue<Runnable> queue) {
+    try {
+      return queue.take();
+    } catch (InterruptedException interrupted) {
+      throw new IllegalStateException(interrupted);
+    }
+  }
+
+  /** What requests see that wait for a call of one under experiment, itself last, and how many calls were hit. */
+  @SuppressWarnings("try") // a scope is held, and not asked
+  private String flight() throws Exception {
+    CountDownLatch joined = new CountDownLatch(JOINING);
+    List<CompletableFuture<Integer>> seen = new ArrayList<>();
+    Span span = request();
+    try (Scope carried = Baggage.builder().put("fit", context).build().makeCurrent();
+        Scope request = span.makeCurrent()) {
+      Supplier<Integer> asks =
+          () -> {
+            await(joined);
+            return status();
+          };
+      CompletableFuture<Integer> shared = CompletableFuture.supplyAsync(asks, pool);
+      for (int other = 0; other < JOINING; other++) {
+        CompletableFuture<Integer> answered = new CompletableFuture<>();
+        seen.add(answered);
+        new Thread(() -> answered.complete(joining(shared, joined))).start();
+      }
+      seen.add(shared);
+      CompletableFuture.allOf(seen.toArray(new CompletableFuture<?>[0])).get();
+    } finally {
+      span.end();
+    }
+    waitFor(span.getSpanContext().getTraceId(), ".kind", "SERVER");
+    long hit = Told.spans().stream().filter(each -> each.containsKey("fit.fired")).filter(each -> isOf(span, each)).count();
+    return seen.stream().map(CompletableFuture::join).toList() + " " + hit;
+  }
+
+  private static boolean isOf(Span request, Map<String, String> span) {
+    return request.getSpanContext().getTraceId().equals(span.get(".trace"));
+  }
+
+  /** In a request of its own, without a context. */
+  @SuppressWarnings("try") // a scope is held, and not asked
+  private static int joining(CompletableFuture<Integer> shared, CountDownLatch joined) {
+    Span span = request();
+    try (Scope request = span.makeCurrent()) {
+      joined.countDown();
+      return shared.join();
+    } finally {
+      span.end();
+    }
+  }
+
+  private static Span request() {
+    return GlobalOpenTelemetry.getTracer("callers").spanBuilder("by hand").setSpanKind(SpanKind.SERVER).startSpan();
   }
 
   private static void await(CountDownLatch over) {
