@@ -31,6 +31,8 @@ from tests.fit.clients.seen_of_kinds import BY_THEMSELVES
 from tests.kit.mongo import MongoServer, ignore, tear
 
 POINT: Final = "api>db:FIND:shop/marks"
+pytestmark = pytest.mark.servers
+
 KINDS: Final = BY_THEMSELVES["PyMongo"]
 PATIENCE: Final = 0.3
 OPTIONS: Final = {
