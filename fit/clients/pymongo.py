@@ -30,6 +30,8 @@ from pymongo.asynchronous import pool as asynchronous_pool
 from pymongo.asynchronous import topology as asynchronous_topology
 from pymongo.compression_support import decompress
 from pymongo.errors import AutoReconnect, ServerSelectionTimeoutError
+from pymongo.helpers_shared import _get_timeout_details
+from pymongo.pool_shared import _raise_connection_failure
 from pymongo.server_description import ServerDescription
 from pymongo.synchronous import pool, topology
 from pymongo.topology_description import updated_topology_description
@@ -65,6 +67,8 @@ def patch() -> None:
     most of its commands past the point."""
     if find_spec("pymongo.synchronous.command_runner") is None:
         raise ImportError(f"PyMongo is {pymongo.version}, and has points from 4.18 on")
+    for connection in (pool.Connection, asynchronous_pool.AsyncConnection):
+        patching.beneath(connection, "_raise_connection_failure")  # by which they are to fail
     patching.put(topology.Topology, "handle_error", _unmoved)
     patching.put(asynchronous_topology.Topology, "handle_error", _unmoved_async)
     patching.put(pool.Connection, "send_message", _sync)
@@ -233,8 +237,8 @@ def _unconnected(kind: FaultKind, deployment: Any, address: Any) -> Exception:
     else:
         cause = error.connecting(kind)
     try:
-        details = pool._get_timeout_details(monitors.opts)
-        pool._raise_connection_failure(address, cause, timeout_details=details)
+        details = _get_timeout_details(monitors.opts)
+        _raise_connection_failure(address, cause, timeout_details=details)
     except AutoReconnect as failure:
         return failure
 
