@@ -123,8 +123,8 @@ class Host:
 
     def carried(self, carrier: str) -> dict[str, object]:
         """One request, whose call is made so."""
-        told: dict[str, int] = {}
-        reporting._bare = told
+        told = reporting._bare
+        told.clear()
         bare._calls.clear()
         with self.made.request(f"error@{self.point}"):
             status = CARRIERS[carrier](self.call)

@@ -106,6 +106,7 @@ class MongoServer:
 
     def _encoded(self, command: dict[str, Any]) -> bytes:
         verb = next(iter(command))
+        known: dict[str, Callable[[dict[str, Any]], dict[str, Any]]]
         known = {"hello": self._hello, "ismaster": self._hello, "isMaster": self._hello}
         known |= {"insert": self._insert, "find": self._find}
         return bson.encode({**known.get(verb, lambda _: {})(command), "ok": 1.0})

@@ -112,7 +112,7 @@ class Async:
         self.runner.close()
 
 
-CLIENTS: Final = {"PyMongo": Sync, "PyMongo, asyncio": Async}
+CLIENTS: Final[dict[str, type[Sync | Async]]] = {"PyMongo": Sync, "PyMongo, asyncio": Async}
 
 
 @contextmanager
