@@ -106,12 +106,16 @@ class MongoServer:
 
     def _encoded(self, command: dict[str, Any]) -> bytes:
         verb = next(iter(command))
-        known: dict[str, Callable[[dict[str, Any]], dict[str, Any]]]
-        known = {"hello": self._hello, "ismaster": self._hello, "isMaster": self._hello}
-        known |= {"insert": self._insert, "find": self._find}
-        return bson.encode({**known.get(verb, lambda _: {})(command), "ok": 1.0})
+        said: dict[str, Any] = {}
+        if verb in ("hello", "ismaster", "isMaster"):
+            said = self._hello()
+        elif verb == "insert":
+            said = self._insert(command)
+        elif verb == "find":
+            said = self._find(command)
+        return bson.encode({**said, "ok": 1.0})
 
-    def _hello(self, _command: dict[str, Any]) -> dict[str, Any]:
+    def _hello(self) -> dict[str, Any]:
         me = f"{self.host}:{self.port}"
         return {
             "helloOk": True,
