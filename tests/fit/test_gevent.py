@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import pytest
 
+pytestmark = pytest.mark.servers
+
 SEEN: Final = {"itself", "copy"}
 EXPECTED: Final = {
     "error": 503,
