@@ -11,6 +11,8 @@ import builtins
 import errno
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from ldfi.fit.protocol.kinds import RECORDS, FaultKind
@@ -65,3 +67,18 @@ def marked(failure: Failure, cause: BaseException | None = None) -> Failure:
     failure.add_note(TEXT)
     failure.__cause__ = cause
     return failure
+
+
+@contextmanager
+def marking() -> Iterator[None]:
+    """Mark what the library raises within, from what it raises it from."""
+    try:
+        yield
+    except Exception as failure:
+        marked(failure, failure.__cause__)
+        raise
+
+
+def was_injected(failure: object) -> bool:
+    """Return whether an exception is one that :func:`marked` noted."""
+    return TEXT in getattr(failure, "__notes__", ())

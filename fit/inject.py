@@ -95,17 +95,12 @@ def _reader() -> Callable[[], Context]:
 current: Final = _reader()
 
 
-def armed() -> bool:
-    """Return whether the current request carries a context: all that is asked in one that does
-    not."""
-    held = current()
-    if SPAN not in held:
-        contextless_calls.note()
-    return ENTRY in held.get(BAGGAGE, _NOTHING)  # type: ignore[operator] # it is a dict
+def _current_span(*_: object) -> None:
+    """Return None: the current span is the call's own."""
 
 
 class Site(NamedTuple):
-    """What a client knows of its injection point. Both functions are given the call's arguments."""
+    """What a client knows of its injection point. Its functions are given the call's arguments."""
 
     name: Callable[..., str]
     """(service, *arguments) → the point's name."""
@@ -113,6 +108,25 @@ class Site(NamedTuple):
     """(injection, *arguments) → what to do to this call; None for a kind that it cannot have. It
     touches nothing of the host's: in the control arm it only tells whether the fault would fire.
     Only who says ``slow`` is given a :class:`~ldfi.fit.slow.Slow`, in either arm."""
+    span: Callable[..., Span | None] = _current_span
+    """(*arguments) → the call's span where its instrumentation never makes it the current one."""
+
+
+def armed(site: Site | None = None, *arguments: Any) -> bool:
+    """Return whether the current request carries a context: all that is asked in one that does
+    not. ``site``: of a library whose spans are never the current ones, and the call's arguments."""
+    held = current()
+    if SPAN not in held and (site is None or not _has_span(site, arguments)):
+        contextless_calls.note()
+    return ENTRY in held.get(BAGGAGE, _NOTHING)  # type: ignore[operator] # it is a dict
+
+
+def _has_span(site: Site, arguments: tuple[Any, ...]) -> bool:
+    try:
+        return site.span(*arguments) is not None
+    except Exception:
+        runtime.swallow()
+        return False
 
 
 class _Firing(NamedTuple):
@@ -205,6 +219,7 @@ def _decide(
         return None
     if asynchronous:
         asyncio.get_running_loop()  # raises under another event loop
+    span = span or site.span(*arguments)
     found = span or trace.get_current_span()
     ours = span is None and getattr(found, "kind", None) not in _CALLING
     if ours:

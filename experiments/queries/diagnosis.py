@@ -118,7 +118,8 @@ def of_status(status: Mapping[str, Any]) -> Iterator[Checkup]:
         advice = (
             "background work has none; where requests make these calls, instrument the library,"
             " and pass the context on to the thread, pool or queue that makes them"
-            " (threads and pools in Python: install opentelemetry-instrumentation-threading)"
+            " (threads and pools in Python: install opentelemetry-instrumentation-threading;"
+            " greenlets of gevent: spawn contextvars.copy_context().run)"
         )
         yield Checkup("calls", None, f"{service}: {counts} ran in no trace at all", advice)
     if status.get("not_signed"):

@@ -1,5 +1,5 @@
-"""``ldfi explore`` of programs in four languages, of which one needed call is lost to sight, each
-really run; and of such that lose nothing."""
+"""``ldfi explore`` of programs in four languages, and under gevent, of which one needed call is
+lost to sight, each really run; and of such that lose nothing."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ LOST = {
         *("child", "adapter", "fork", "unrecorded", "hand", "new trace", "processes", "sidecar"),
         "bare loop",
     ],
+    "gevent": [
+        *("spawn", "spawn later", "raw", "greenlets", "group", "native", "worker", "thread"),
+        *("timer", "pool"),
+    ],
     "node": [
         *("root", "nameless", "suppressed", "ignored", "hand", "queue", "bound", "port", "worker"),
         *("child", "fork", "socket", "fetch", "exec", "sidecar", "unexported"),
@@ -49,6 +53,7 @@ WHY = (
 )
 SEEN = {
     "python": ["seen", "loop", "copy", "within"],
+    "gevent": ["seen", "copied", "within"],
     "node": ["seen", "later", "all", "tick"],
     "go": ["seen", "goroutine", "later", "inside"],
     "java": ["seen", "pool", "future", "parallel"],
@@ -61,6 +66,10 @@ Program = tuple[list[str], dict[str, str]]
 
 def of_python(_: Path) -> Program:
     return [sys.executable, "-m", "tests.explore.external.blind.page"], {}
+
+
+def of_gevent(_: Path) -> Program:
+    return [sys.executable, "-m", "tests.explore.external.blind.gevent_page"], {}
 
 
 def of_node(_: Path) -> Program:
@@ -95,6 +104,7 @@ def of_java(folder: Path) -> Program:
 
 MADE: dict[str, Callable[[Path], Program]] = {
     "python": of_python,
+    "gevent": of_gevent,
     "node": of_node,
     "go": of_go,
     "java": of_java,

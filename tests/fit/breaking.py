@@ -14,7 +14,7 @@ from ldfi.fit.inject import Site
 GUARDS = frozenset(
     {
         *("through", "through_async", "swallow", "armed"),
-        *("_pass", "_hit", "_execute", "_execute_alone"),
+        *("_pass", "_hit", "_execute", "_execute_alone", "_serves"),
     }
 )
 """What stands between a failure inside and the host: the wrappers and what they call first.

@@ -14,7 +14,7 @@ from typing import Final
 
 from tests.fit.clients.seen_of_kinds import BY_THEMSELVES, SAME, SEEN
 
-TEST: Final = "test_what_a_caller_sees_is_what_it_sees_when_"
+TEST: Final = "test_a_caller_sees_what_it_really_sees"
 """How the name of a proving test begins, which lets it really happen and injects it, and holds what
 is seen against the table. It is parametrized with ``client`` and ``kind``."""
 

@@ -22,6 +22,7 @@ SAME: Final = {
     "httpx2, asyncio": "httpx2",
     "redis-py, asyncio": "redis-py",
     "psycopg, asyncio": "psycopg",
+    "PyMongo, asyncio": "PyMongo",
     "psycopg2, DictCursor": "psycopg2",
 }
 """Clients whose callers see the same as another's; messages may differ."""

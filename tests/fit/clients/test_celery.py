@@ -136,7 +136,7 @@ MATRIX: Final = [
 
 
 @pytest.mark.parametrize(("client", "kind"), MATRIX)
-def test_what_a_caller_sees_is_what_it_sees_when_that_really_happens(
+def test_a_caller_sees_what_it_really_sees(
     requests_made: Requests, own_spans: None, port: int, tmp_path: Path, client: str, kind: str
 ) -> None:
     told = Attempts(), Attempts()

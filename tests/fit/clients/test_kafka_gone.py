@@ -188,7 +188,7 @@ def under(
 
 
 @pytest.mark.parametrize(("client", "kind"), [(name, "timeout") for name in USES])
-def test_what_a_caller_sees_is_what_it_sees_when_kafka_is_gone(
+def test_a_caller_sees_what_it_really_sees_when_kafka_is_gone(
     requests_made: Requests, running: Broker, client: str, kind: str
 ) -> None:
     use, point = USES[client]

@@ -120,7 +120,7 @@ def _deadlock(ours: Connection, other: Connection) -> Seen:
 
 
 @pytest.mark.parametrize(("client", "kind"), [(CLIENT, kind) for kind in BY_THEMSELVES[CLIENT]])
-def test_what_a_caller_sees_is_what_it_sees_when_that_really_happens(
+def test_a_caller_sees_what_it_really_sees(
     requests_made: Requests, engine: Engine, client: str, kind: str
 ) -> None:
     real = really(engine, kind)

@@ -260,7 +260,7 @@ MATRIX: Final = [(name, kind) for name in DRIVERS for kind in expected(name)]
 
 
 @pytest.mark.parametrize(("client", "kind"), MATRIX)
-def test_what_a_caller_sees_is_what_it_sees_when_that_really_happens(
+def test_a_caller_sees_what_it_really_sees(
     requests_made: Requests, database: Database, client: str, kind: str
 ) -> None:
     driver = DRIVERS[client]

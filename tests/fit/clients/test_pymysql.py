@@ -245,7 +245,7 @@ MATRIX: Final = [(client, kind) for client in CLIENTS for kind in BY_THEMSELVES[
 
 
 @pytest.mark.parametrize(("client", "kind"), MATRIX)
-def test_what_a_caller_sees_is_what_it_sees_when_that_really_happens(
+def test_a_caller_sees_what_it_really_sees(
     requests_made: Requests, server: MariaDB, client: str, kind: str
 ) -> None:
     used = CLIENTS[client]
