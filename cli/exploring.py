@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shlex
+import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -138,10 +140,10 @@ class CommandRuns:
             )
         except subprocess.TimeoutExpired:
             return f"it took longer than {wanted.bounds.time_limit:g} s"
-        except OSError as error:
-            raise Invalid(f"{wanted.command[0]} cannot be run: {system(error)}") from error
+        except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+            raise Invalid(_not_run(wanted.command[0], error)) from error
         self.output = done.stdout.decode("utf-8", "replace")
-        return f"exit code {done.returncode}" if done.returncode else ""
+        return _ended(done.returncode)
 
     def _nothing_passed(self, proxy: Proxy) -> str:
         return (
@@ -150,8 +152,40 @@ class CommandRuns:
         )
 
 
+def _not_run(program: str, error: Exception) -> str:
+    """Say why a program cannot be run, and the way out."""
+    if not isinstance(error, OSError) or not program:
+        why = "that is no name of a program"
+    elif Path(program).is_dir():
+        why = "it is a folder"
+    elif isinstance(error, PermissionError):
+        why = f"it is not a program that you may run (chmod +x {shlex.quote(program)})"
+    elif error.errno == errno.ENOEXEC:
+        why = "it is neither a program nor a script whose first line says what runs it (#!/bin/sh)"
+    else:
+        why = system(error)
+    return f"{program!r} cannot be run: {why}"
+
+
+def _ended(code: int) -> str:
+    """Say how a command has failed; empty where it has not."""
+    if code >= 0:
+        return f"exit code {code}" if code else ""
+    names = {each.value: each.name for each in signal.Signals}
+    return f"it was killed by {names.get(-code, f'signal {-code}')}"
+
+
+def _writable(*files: Path | None) -> None:
+    """Raise OSError for a file that cannot be written: before an hour of runs, not after it."""
+    for file in filter(None, files):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.open("a").close()
+
+
 def explored_by(wanted: ExploreWanted, *, quiet: bool) -> Document:
-    """Explore the command, tell of it, and write what was asked for. Raises Invalid."""
+    """Explore the command, tell of it, and write what was asked for. Raises Invalid, and OSError
+    where that cannot be written."""
+    _writable(wanted.report, wanted.junit)
     with ExitStack() as opened:
         runs = CommandRuns(wanted, elsewhere := _receiving(wanted))
         opened.callback(elsewhere.close)

@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from typing import Any, Final
 
+from ldfi.error_words import unreadable
 from ldfi.errors import Invalid
 from ldfi.explore.external import over_grpc
 from ldfi.explore.external.bodies import body_of
@@ -49,8 +50,10 @@ class Receiver:
         self._grpc = OverGrpc(lambda shown, body: self.receive(_PROTOBUF, "", shown, body))
         try:
             self._server = self._listening(host, port)
-        except OSError as error:
-            raise InvalidAddress(f"nothing can be received at {address}: {error}") from error
+        except (OSError, UnicodeError) as error:
+            raise InvalidAddress(
+                f"nothing can be received at {address}: {unreadable(error)}"
+            ) from error
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.05,), daemon=True, name="ldfi-receiver"
         )

@@ -21,6 +21,7 @@ from ldfi.explore.pytest.remote import (
     names_of,
     received,
     services_of,
+    services_started,
 )
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ldfi.explore.pytest.bounds import Bounds
     from ldfi.explore.pytest.describe_test import Document
     from ldfi.explore.pytest.loop import Explored, Finding
-    from ldfi.explore.pytest.survived import SurvivedRuns
+    from ldfi.explore.pytest.survived import Basis, SurvivedRuns
     from ldfi.lineage.outline import Outline
 
 NEEDED: Final = (
@@ -193,7 +194,7 @@ def _refusal(item: pytest.Function) -> str:
     try:
         _bounds(item)
     except InvalidMarker as error:
-        return f"{item.nodeid}: {error}"
+        return f"{item.nodeid}: ldfi: {error}"
     return ""
 
 
@@ -252,7 +253,10 @@ def _survived(item: pytest.Item, bounds: Bounds) -> SurvivedRuns | None:
     from ldfi.explore.pytest.survived import SurvivedRuns
     from ldfi.explore.pytest.survived_files import basis_of_test, read_survived
 
-    return SurvivedRuns(lambda: basis_of_test(item, bounds), read_survived(_survived_file(item)))
+    def basis() -> Basis:
+        return basis_of_test(item, bounds, services_started(item.config))
+
+    return SurvivedRuns(basis, read_survived(_survived_file(item)))
 
 
 def _survived_file(item: pytest.Item) -> Path:

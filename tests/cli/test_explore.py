@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import shlex
+import socket
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -215,7 +217,43 @@ def test_troubles_are_told_apart(shop: str, told: Mapping[str, str]) -> None:
     assert idle.returncode == exits.INCONCLUSIVE
     assert "the command sent nothing through" in idle.stdout
     assert missing.returncode == exits.USAGE
-    assert "no-such-test cannot be run" in missing.stderr
+    assert "'./no-such-test' cannot be run: there is no such file" in missing.stderr
+
+
+WRONG = {
+    "a folder": (("--", "{tmp}"), "it is a folder"),
+    "no program": (("--", "{tmp}/plain"), "chmod +x"),
+    "no script": (("--", "{tmp}/wordless"), "#!/bin/sh"),
+    "no name": (("--", ""), "no name of a program"),
+    "no port": (("--target", "http://127.0.0.1:http", "--", "true"), "is not a target"),
+    "port 99999": (("--target", "http://127.0.0.1:99999", "--", "true"), "is not a target"),
+    "half an IPv6": (("--target", "http://[::1", "--", "true"), "is not a target"),
+    "a long name": (("--target", f"http://{'a' * 300}", "--", "true"), "is not a target"),
+    "listen, taken": (("--listen", "{taken}", "--", "true"), "cannot listen at"),
+    "listen, a name": (("--listen", f"{'a' * 300}:80", "--", "true"), "cannot listen at"),
+    "receive, taken": (("--receive", "{taken}", "--", "true"), "nothing can be received at"),
+    "a kind": (("--kind", "fire", "--", "true"), "'fire' is not a kind of fault"),
+    "a time": (("--time-limit", "nan", "--", "true"), "time_limit=nan"),
+    "report": (("--report", "{tmp}", "--", "true"), "it is a folder"),
+    "junit": (("--junit", "{tmp}/plain/j.xml", "--", "true"), "plain"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_explored_is_one_sentence(case: str, tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("echo")
+    (tmp_path / "wordless").write_text("echo")
+    (tmp_path / "wordless").chmod(0o755)
+    words, says = WRONG[case]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = "{}:{}".format(*taken.getsockname())
+        given = [each.format(tmp=tmp_path, taken=address) for each in words]
+        before = ["--target", "http://127.0.0.1:9", "--receive", "127.0.0.1:0"]
+        done = explore(*before, *given, environment={"COLUMNS": "999"})
+
+    assert (done.returncode, done.stdout) == (exits.USAGE, "")
+    assert says in done.stderr
+    assert re.fullmatch(r"ldfi: (?!ldfi|.*Errno).*\n", done.stderr), done.stderr
 
 
 def test_the_block_is_printed_in_the_words_of_whoever_reads_it() -> None:
