@@ -25,6 +25,7 @@ from ldfi.explore.external.environment import export_interval
 from ldfi.explore.external.proxy import Passed, ProxiedRun, Proxy
 from ldfi.explore.external.receiver import ANY_PORT, InvalidAddress
 from ldfi.explore.external.requests import as_call, root_span
+from ldfi.explore.external.run_result import RunResult, until_whole
 from ldfi.explore.external.session import Elsewhere
 from ldfi.explore.pytest.bounds import Bounds
 from ldfi.explore.pytest.describe_test import Document, document_of, failure_of, headline, notes
@@ -45,8 +46,6 @@ from ldfi.explore.pytest.survived_files import (
 from ldfi.fit.protocol.faults import Fault
 from ldfi.lineage.outline import Outline
 
-LOST: Final = 2
-"""Times that a run is made again of which spans did not come."""
 SCENARIOS: Final = Path(".ldfi")
 PLACE: Final = "LDFI_TARGET"
 """Where the command finds the address of our proxy."""
@@ -56,7 +55,7 @@ PLACE: Final = "LDFI_TARGET"
 class ExploreWanted:
     """What was typed. ``fixed``: the address to receive at was asked for. ``survived_files``: a
     folder; ``code``: what services are made of, and under the empty name the test.
-    ``workers``: runs at a time."""
+    ``workers``: runs at a time. ``back_off``: seconds for which exporters may keep away."""
 
     command: tuple[str, ...]
     target: str
@@ -71,6 +70,7 @@ class ExploreWanted:
     survived_files: Path | None
     code: Mapping[str, Sequence[str]]
     workers: int
+    back_off: float
 
 
 @dataclass(slots=True)
@@ -85,19 +85,14 @@ class CommandRuns:
     output: str = ""
 
     def run(self, faults: tuple[Fault, ...]) -> Run:
-        """Run it; again where spans were lost, a few times. Where no proxy is free, wait."""
+        """Run it; again where spans were lost. Where no proxy is free, wait."""
         proxy = self.free.get()
         try:
-            run, passing = self._once(faults, proxy)
-            for _ in range(LOST):
-                if not run.unseen or not passing:
-                    break
-                run, passing = self._once(faults, proxy)
-            return run
+            return until_whole(lambda: self._once(faults, proxy))
         finally:
             self.free.put(proxy)
 
-    def _once(self, faults: tuple[Fault, ...], proxy: Proxy) -> tuple[Run, bool]:
+    def _once(self, faults: tuple[Fault, ...], proxy: Proxy) -> tuple[Run, RunResult]:
         trace_id, root = secrets.token_hex(16), secrets.token_hex(8)
         proxied_run = ProxiedRun(trace_id, self.elsewhere.stamp(faults, self.wanted.bounds.delay))
         self.elsewhere.begin(trace_id)
@@ -113,7 +108,7 @@ class CommandRuns:
         own = [as_call(trace_id, root, service, each) for each in sent]
         end = time.time_ns()
         own.append(root_span(trace_id, root, service, start, end, failed=bool(error)))
-        shown = self.elsewhere.shown(trace_id, own, sent)
+        shown = self.elsewhere.shown(trace_id, own, sent, faults)
         asked = _asked(passed[-1]) if passed else None
         errors = sum(each.failed for each in sent)
         problem = shown.problem or ("" if passed else self._nothing_passed(proxy))
@@ -123,7 +118,7 @@ class CommandRuns:
             ended=end / 1e9,
             died=shown.died,
         )
-        return run, shown.passing
+        return run, shown
 
     def _executed(self, proxy: Proxy) -> str:
         """Run the command once; returns how it failed, in one line."""
@@ -198,27 +193,34 @@ def explored_by(wanted: ExploreWanted, *, quiet: bool) -> Document:
 
 
 def _receiving(wanted: ExploreWanted) -> Elsewhere:
+    def at(address: str) -> Elsewhere:
+        return Elsewhere(address, export_interval(), back_off=wanted.back_off, tell=_warn)
+
     try:
-        return Elsewhere(wanted.receive, export_interval())
+        return at(wanted.receive)
     except InvalidAddress:
         if wanted.fixed:
             raise
-        made = Elsewhere(ANY_PORT, export_interval())
-        console(stderr=True).print(
-            f"{wanted.receive} is taken: spans are received at {made.receiver.address}",
-            style="yellow",
-        )
+        made = at(ANY_PORT)
+        _warn(f"{wanted.receive} is taken: spans are received at {made.receiver.address}")
         return made
+
+
+def _warn(said: str) -> None:
+    console(stderr=True).print(said, style="yellow", soft_wrap=True)
 
 
 def _explored(wanted: ExploreWanted, runs: CommandRuns, *, quiet: bool) -> Document:
     started, bounds = time.time(), wanted.bounds
     test = shlex.join(wanted.command)
-    over = started + bounds.time_limit
     survived = _survived(wanted, test)
+
+    def over() -> bool:
+        return time.time() - started - runs.elsewhere.waited > bounds.time_limit
+
     with Abreast(runs.run, wanted.workers) as abreast:
         explored = explore(
-            *(test, runs.run, bounds, lambda: time.time() > over, runs.elsewhere.doubt),
+            *(test, runs.run, bounds, over, runs.elsewhere.doubt),
             survived=survived,
             making=abreast,
         )

@@ -58,8 +58,8 @@ def record(
     total, kinds_of_them = sum(each.times for each in requests), len(requests)
     if as_json:
         counts = {"requests": total, "kinds": kinds_of_them, "unread": found.unread}
-        counts |= {"dropped": {name: list(each) for name, each in found.dropped.items()}}
-        typer.echo(json.dumps({"file": str(out), **counts}))
+        dropped = {name: list(each) for name, each in found.dropped.items()}
+        typer.echo(json.dumps({"file": str(out), **counts, "dropped": dropped}))
     else:
         typer.echo(
             f"{total} requests, {kinds_of_them} kinds of them, written to {out}; {found.unread} "

@@ -80,13 +80,14 @@ def services_of(session: pytest.Session) -> Iterator[Services]:
 
 
 def _opened(config: pytest.Config, asked: str, interval: float) -> Elsewhere:
-    from ldfi.explore.external.environment import DEFAULT
+    from ldfi.explore.external.environment import DEFAULT, back_off
     from ldfi.explore.external.receiver import ANY_PORT, InvalidAddress
     from ldfi.explore.external.session import Elsewhere
 
     worker = hasattr(config, "workerinput")
+    away = back_off() if asked and not worker else 0.0  # whom we start meets no closed port
     try:
-        return Elsewhere(asked or DEFAULT, interval, shared=worker)
+        return Elsewhere(asked or DEFAULT, interval, shared=worker, back_off=away)
     except InvalidAddress:
         if asked and not worker:
             raise

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
+from urllib.request import urlopen
 from xml.etree import ElementTree
 
 import pytest
@@ -22,6 +23,7 @@ from ldfi.explore.external.environment import variables
 from ldfi.explore.external.services import Service, Services
 from ldfi.explore.external.stamp import SharedKeys
 from ldfi.scenarios.scenario import read
+from ldfi.testing.conformance.front import eventually
 from tests.kit.cli import ldfi
 
 KEYS = SharedKeys("test:0123456789abcdef0123456789abcdef")
@@ -201,6 +203,32 @@ def test_what_kills_a_process_is_said_and_tried_once(
     assert f"{lost}; tried once, and no more" in done.stdout
     assert "flaky" not in done.stdout
     assert len(deaths.read_text(encoding="utf-8").splitlines()) == 1
+
+
+@pytest.mark.long
+def test_exporters_that_met_a_closed_port_are_waited_for(
+    tmp_path: Path, receiving: str, told: Mapping[str, str]
+) -> None:
+    services = Services(variables(KEYS, f"http://{receiving}"), tmp_path)
+    store = Service("store", (*SHOP, "store"), free_port(), "/health", {"SHOP": "grpc"})
+    at_store = {"STORE": store.url, "SHOP": "grpc"}
+    page = Service("page", (*SHOP, "page"), free_port(), "/health", at_store)
+    try:
+        services.start(store, page)
+        with urlopen(f"{page.url}/page/17"):  # noqa: S310
+            met = "StatusCode.UNAVAILABLE"
+            assert eventually(lambda: met in (tmp_path / "store.log").read_text())
+        exact = ("--target", page.url, "--json", "--", *TEST)
+        at_once = explore("--back-off", "0", *exact, environment=told)
+        done = explore(*exact, environment=told)
+    finally:
+        services.close()
+
+    assert at_once.returncode == exits.INCONCLUSIVE, at_once.stdout
+    assert done.returncode == exits.FOUND, done.stdout + done.stderr
+    found = {each["words"] for each in json.loads(done.stdout)["findings"]}
+    assert found == {"page>http:GET:store/price/* fails (refused)", PAIR}
+    assert "An exporter that met a closed port keeps away" in done.stderr
 
 
 def test_troubles_are_told_apart(shop: str, told: Mapping[str, str]) -> None:
