@@ -136,7 +136,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Refuse it here in a worker of pytest-xdist: nobody would hear of a usage error there."""
+    """Refuse it here in a worker of pytest-xdist: nobody would hear of a usage error there. Say of
+    what is marked and no function that it is not explored."""
+    marker = item.get_closest_marker("ldfi")
+    if marker is not None and not isinstance(item, pytest.Function):
+        said = (
+            f"{item.nodeid} is marked with ldfi and is not explored: it is no test function, and"
+            " nothing else can be run again. Mark functions, not what they are in"
+        )
+        if marker in item.own_markers:
+            pytest.fail(said, pytrace=False)
+        item.warn(pytest.PytestWarning(said))
     if _is_worker(item.config) and _is_ours(item) and (refusal := _refusal(item)):
         pytest.fail(refusal, pytrace=False)
 
