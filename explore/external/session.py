@@ -125,13 +125,12 @@ class Elsewhere:
         """Return whether a service may not have exported yet what it did in a run that went well:
         nothing else explains what is missing."""
         counts = self.receiver.counts
-        if counts["refused"] or counts["grpc"] or counts["unreadable"]:
+        missing = bool(result.problem) or (self.waited > 0 and untold(trace))
+        if not missing or counts["refused"] or counts["grpc"] or counts["unreadable"]:
             return False
         failed = any(span.parent_id is None and span.operation.failed for span in own)
         answered = any(each.status for each in sent)
-        if failed or not answered or result.died or self._begins_another(sent):
-            return False
-        return bool(result.problem) or (self.waited > 0 and untold(trace))
+        return not (failed or not answered or result.died or self._begins_another(sent))
 
     def _begins_another(self, sent: Sequence[SentRequest]) -> bool:
         """Return whether a service has exported how it served a request of the test's, in a trace
