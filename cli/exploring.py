@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
+from tempfile import TemporaryFile
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -121,23 +122,27 @@ class CommandRuns:
         return run, shown
 
     def _executed(self, proxy: Proxy) -> str:
-        """Run the command once; returns how it failed, in one line."""
+        """Run the command once; returns how it failed, in one line. Its output goes to a file: what
+        it leaves running in the background would hold a pipe open."""
         wanted = self.wanted
-        try:
-            done = subprocess.run(  # noqa: S603 - what the user has typed
-                list(wanted.command),
-                env=os.environ | {PLACE: proxy.url},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=wanted.bounds.time_limit,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return f"it took longer than {wanted.bounds.time_limit:g} s"
-        except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-            raise Invalid(_not_run(wanted.command[0], error)) from error
-        self.output = done.stdout.decode("utf-8", "replace")
+        with TemporaryFile() as output:
+            try:
+                done = subprocess.run(  # noqa: S603 - what the user has typed
+                    list(wanted.command),
+                    env=os.environ | {PLACE: proxy.url},
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    timeout=wanted.bounds.time_limit,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                return f"it took longer than {wanted.bounds.time_limit:g} s"
+            except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+                raise Invalid(_not_run(wanted.command[0], error)) from error
+            finally:
+                output.seek(0)
+                self.output = output.read().decode("utf-8", "replace")
         return _ended(done.returncode)
 
     def _nothing_passed(self, proxy: Proxy) -> str:

@@ -86,8 +86,15 @@ def _opened(config: pytest.Config, asked: str, interval: float) -> Elsewhere:
 
     worker = hasattr(config, "workerinput")
     away = back_off() if asked and not worker else 0.0  # whom we start meets no closed port
+
+    def tell(said: str) -> None:
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reporter.ensure_newline()
+            reporter.write_line(f"ldfi: {said}")
+
     try:
-        return Elsewhere(asked or DEFAULT, interval, shared=worker, back_off=away)
+        return Elsewhere(asked or DEFAULT, interval, shared=worker, back_off=away, tell=tell)
     except InvalidAddress:
         if asked and not worker:
             raise

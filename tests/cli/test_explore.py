@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
 import shlex
+import signal
 import socket
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -282,6 +285,26 @@ def test_what_cannot_be_explored_is_one_sentence(case: str, tmp_path: Path) -> N
     assert (done.returncode, done.stdout) == (exits.USAGE, "")
     assert says in done.stderr
     assert re.fullmatch(r"ldfi: (?!ldfi|.*Errno).*\n", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("sleep 30 & echo $! > pid; echo out; exit 7", "exit code 7"),
+        ("echo $$ > pid; echo out; kill -9 $$", "it was killed by SIGKILL"),
+    ],
+)
+def test_a_command_ends_when_it_ends(script: str, said: str, tmp_path: Path) -> None:
+    words = ("--target", "http://127.0.0.1:9", "--receive", "127.0.0.1:0", "--time-limit", "10")
+    at_once = {"OTEL_BSP_SCHEDULE_DELAY": "100"}
+    try:
+        done = explore(*words, "--", "sh", "-c", f"cd {tmp_path}; {script}", environment=at_once)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+    assert done.returncode == exits.INCONCLUSIVE
+    assert done.stdout == f"out\nldfi: fails without any fault: {said}\n"
 
 
 def test_the_block_is_printed_in_the_words_of_whoever_reads_it() -> None:
