@@ -7,7 +7,7 @@ it. Python tells of every connection, request of ``http.client`` and child proce
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
 from pathlib import PurePath
@@ -116,10 +116,14 @@ def _forked(_arguments: tuple[Any, ...]) -> tuple[str, str]:
     return "a fork of this one", ""
 
 
+def _process(arguments: tuple[Any, ...]) -> tuple[str, str]:
+    return str(arguments[0].name), ""
+
+
 _PROCESS: Final = "ldfi.process"
 """An event of our own: Python has none for processes of multiprocessing that are not forked."""
 
-_READ: Final = {
+_READ: Final[Mapping[str, Callable[[tuple[Any, ...]], tuple[str, str] | None]]] = {
     "socket.connect": _address,
     "http.client.send": _requested,
     "subprocess.Popen": _started,
@@ -127,7 +131,7 @@ _READ: Final = {
     "os.forkpty": _forked,
     "os.posix_spawn": _started,
     "os.system": _started,
-    _PROCESS: lambda arguments: (str(arguments[0].name), ""),
+    _PROCESS: _process,
 }
 _listening: list[Untraced] = []
 
@@ -152,15 +156,16 @@ def watched() -> Iterator[Untraced]:
         _hooked.append(True)
     unseen = Untraced()
     _listening.append(unseen)
-    start = BaseProcess.start
+    processes: Any = BaseProcess
+    start = processes.start
 
     def started(process: BaseProcess) -> None:
         _hook(_PROCESS, (process,))
         start(process)
 
-    BaseProcess.start = started  # type: ignore[method-assign]
+    processes.start = started
     try:
         yield unseen
     finally:
-        BaseProcess.start = start  # type: ignore[method-assign]
+        processes.start = start
         _listening.remove(unseen)

@@ -117,9 +117,14 @@ def test_page():
 
 def test_services_that_ran_before_are_waited_for_and_that_is_said(tmp_path: Path) -> None:
     (tmp_path / "case_silent.py").write_text(SILENT)
-    at_once = {"LDFI_BACK_OFF": "12", "OTEL_BSP_SCHEDULE_DELAY": "20", "PYTHONPATH": str(ROOT)}
 
-    session = Session(tmp_path, "--receive", "127.0.0.1:0", cases=tmp_path, **at_once)
+    session = Session(
+        *(tmp_path, "--receive", "127.0.0.1:0"),
+        cases=tmp_path,
+        LDFI_BACK_OFF="12",
+        OTEL_BSP_SCHEDULE_DELAY="20",
+        PYTHONPATH=str(ROOT),
+    )
 
     assert "An exporter that met a closed port keeps away" in session.output
     document = session.tests["test_page"]
