@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from traceback import print_exc
+from typing import NoReturn
 
-from ldfi.cli.exits import INTERRUPTED, USAGE
+from ldfi.cli.exits import DEFECT, INTERRUPTED, USAGE
 from ldfi.cli.extras import advice
 
 
@@ -17,11 +19,22 @@ def main() -> None:
     except ModuleNotFoundError as error:
         missing = advice(error.name)
         if missing is None:
-            raise
+            _defect()
         sys.stderr.write(f"ldfi: {missing}\n")
         sys.exit(USAGE)
     except KeyboardInterrupt:  # while modules are imported
         sys.exit(INTERRUPTED)
+    except Exception:  # noqa: BLE001 - else Python's exit code says that a failure was found
+        _defect()
+
+
+def _defect() -> NoReturn:
+    print_exc()
+    sys.stderr.write(
+        "ldfi: this is a defect of ldfi and says nothing about your system: please report it with"
+        " the lines above\n"
+    )
+    sys.exit(DEFECT)
 
 
 if __name__ == "__main__":

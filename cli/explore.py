@@ -120,6 +120,16 @@ def run(
             help="Runs at a time, each with an address of its own in LDFI_TARGET.", min=1, max=64
         ),
     ] = 1,
+    back_off: Annotated[
+        float,
+        typer.Option(
+            envvar="LDFI_BACK_OFF",
+            help="Seconds for which services that ran before may keep from exporting, as nobody"
+            " listened then (gRPC: 144). Waited for only where spans are missing; 0: never.",
+            min=0.0,
+            max=3600.0,
+        ),
+    ] = 150.0,
     as_json: AsJson = False,
 ) -> None:
     """Run a functional test of any language under every combination of failures worth trying.
@@ -158,6 +168,7 @@ def run(
         survived_files=lessons,
         code=_code(code or []),
         workers=workers,
+        back_off=back_off,
     )
     document = explored_by(wanted, quiet=as_json)
     if as_json:

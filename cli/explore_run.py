@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shlex
+import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -12,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
+from tempfile import TemporaryFile
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -23,6 +26,7 @@ from ldfi.explore.external.environment import export_interval
 from ldfi.explore.external.proxy import Passed, ProxiedRun, Proxy
 from ldfi.explore.external.receiver import ANY_PORT, InvalidAddress
 from ldfi.explore.external.requests import as_call, root_span
+from ldfi.explore.external.run_result import RunResult, until_whole
 from ldfi.explore.external.session import Elsewhere
 from ldfi.explore.pytest.describe_test import Document, document_of, failure_of, headline, notes
 from ldfi.explore.pytest.junit import write_junit
@@ -43,8 +47,6 @@ from ldfi.explore.pytest.survived_files import (
 from ldfi.fit.protocol.faults import Fault
 from ldfi.lineage.outline import Outline
 
-LOST: Final = 2
-"""Times that a run is made again of which spans did not come."""
 SCENARIOS: Final = Path(".ldfi")
 PLACE: Final = "LDFI_TARGET"
 """Where the command finds the address of our proxy."""
@@ -54,7 +56,7 @@ PLACE: Final = "LDFI_TARGET"
 class ExploreWanted:
     """What was typed. ``fixed``: the address to receive at was asked for. ``survived_files``: a
     folder; ``code``: what services are made of, and under the empty name the test.
-    ``workers``: runs at a time."""
+    ``workers``: runs at a time. ``back_off``: seconds for which exporters may keep away."""
 
     command: tuple[str, ...]
     target: str
@@ -69,6 +71,7 @@ class ExploreWanted:
     survived_files: Path | None
     code: Mapping[str, Sequence[str]]
     workers: int
+    back_off: float
 
 
 @dataclass(slots=True)
@@ -83,19 +86,14 @@ class CommandRuns:
     output: str = ""
 
     def run(self, faults: tuple[Fault, ...]) -> Run:
-        """Run it; again where spans were lost, a few times. Where no proxy is free, wait."""
+        """Run it; again where spans were lost. Where no proxy is free, wait."""
         proxy = self.free.get()
         try:
-            run, passing = self._once(faults, proxy)
-            for _ in range(LOST):
-                if not run.unseen or not passing:
-                    break
-                run, passing = self._once(faults, proxy)
-            return run
+            return until_whole(lambda: self._once(faults, proxy))
         finally:
             self.free.put(proxy)
 
-    def _once(self, faults: tuple[Fault, ...], proxy: Proxy) -> tuple[Run, bool]:
+    def _once(self, faults: tuple[Fault, ...], proxy: Proxy) -> tuple[Run, RunResult]:
         trace_id, root = secrets.token_hex(16), secrets.token_hex(8)
         proxied_run = ProxiedRun(trace_id, self.elsewhere.stamp(faults, self.wanted.bounds.delay))
         self.elsewhere.begin(trace_id)
@@ -111,7 +109,7 @@ class CommandRuns:
         own = [as_call(trace_id, root, service, each) for each in sent]
         end = time.time_ns()
         own.append(root_span(trace_id, root, service, start, end, failed=bool(error)))
-        shown = self.elsewhere.shown(trace_id, own, sent)
+        shown = self.elsewhere.shown(trace_id, own, sent, faults)
         asked = _asked(passed[-1]) if passed else None
         errors = sum(each.failed for each in sent)
         problem = shown.problem or ("" if passed else self._nothing_passed(proxy))
@@ -121,27 +119,31 @@ class CommandRuns:
             ended=end / 1e9,
             died=shown.died,
         )
-        return run, shown.passing
+        return run, shown
 
     def _executed(self, proxy: Proxy) -> str:
-        """Run the command once; returns how it failed, in one line."""
+        """Run the command once; returns how it failed, in one line. Its output goes to a file: what
+        it leaves running in the background would hold a pipe open."""
         wanted = self.wanted
-        try:
-            done = subprocess.run(  # noqa: S603 - what the user has typed
-                list(wanted.command),
-                env=os.environ | {PLACE: proxy.url},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=wanted.bounds.time_limit,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return f"it took longer than {wanted.bounds.time_limit:g} s"
-        except OSError as error:
-            raise Invalid(f"{wanted.command[0]} cannot be run: {system(error)}") from error
-        self.output = done.stdout.decode("utf-8", "replace")
-        return f"exit code {done.returncode}" if done.returncode else ""
+        with TemporaryFile() as output:
+            try:
+                done = subprocess.run(  # noqa: S603 - what the user has typed
+                    list(wanted.command),
+                    env=os.environ | {PLACE: proxy.url},
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    timeout=wanted.bounds.time_limit,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                return f"it took longer than {wanted.bounds.time_limit:g} s"
+            except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+                raise Invalid(_not_run(wanted.command[0], error)) from error
+            finally:
+                output.seek(0)
+                self.output = output.read().decode("utf-8", "replace")
+        return _ended(done.returncode)
 
     def _nothing_passed(self, proxy: Proxy) -> str:
         return (
@@ -150,8 +152,40 @@ class CommandRuns:
         )
 
 
+def _not_run(program: str, error: Exception) -> str:
+    """Say why a program cannot be run, and the way out."""
+    if not isinstance(error, OSError) or not program:
+        why = "that is no name of a program"
+    elif Path(program).is_dir():
+        why = "it is a folder"
+    elif isinstance(error, PermissionError):
+        why = f"it is not a program that you may run (chmod +x {shlex.quote(program)})"
+    elif error.errno == errno.ENOEXEC:
+        why = "it is neither a program nor a script whose first line says what runs it (#!/bin/sh)"
+    else:
+        why = system(error)
+    return f"{program!r} cannot be run: {why}"
+
+
+def _ended(code: int) -> str:
+    """Say how a command has failed; empty where it has not."""
+    if code >= 0:
+        return f"exit code {code}" if code else ""
+    names = {each.value: each.name for each in signal.Signals}
+    return f"it was killed by {names.get(-code, f'signal {-code}')}"
+
+
+def _writable(*files: Path | None) -> None:
+    """Raise OSError for a file that cannot be written: before an hour of runs, not after it."""
+    for file in filter(None, files):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.open("a").close()
+
+
 def explored_by(wanted: ExploreWanted, *, quiet: bool) -> Document:
-    """Explore the command, tell of it, and write what was asked for. Raises Invalid."""
+    """Explore the command, tell of it, and write what was asked for. Raises Invalid, and OSError
+    where that cannot be written."""
+    _writable(wanted.report, wanted.junit)
     with ExitStack() as opened:
         runs = CommandRuns(wanted, elsewhere := _receiving(wanted))
         opened.callback(elsewhere.close)
@@ -164,27 +198,34 @@ def explored_by(wanted: ExploreWanted, *, quiet: bool) -> Document:
 
 
 def _receiving(wanted: ExploreWanted) -> Elsewhere:
+    def at(address: str) -> Elsewhere:
+        return Elsewhere(address, export_interval(), back_off=wanted.back_off, tell=_warn)
+
     try:
-        return Elsewhere(wanted.receive, export_interval())
+        return at(wanted.receive)
     except InvalidAddress:
         if wanted.fixed:
             raise
-        made = Elsewhere(ANY_PORT, export_interval())
-        console(stderr=True).print(
-            f"{wanted.receive} is taken: spans are received at {made.receiver.address}",
-            style="yellow",
-        )
+        made = at(ANY_PORT)
+        _warn(f"{wanted.receive} is taken: spans are received at {made.receiver.address}")
         return made
+
+
+def _warn(said: str) -> None:
+    console(stderr=True).print(said, style="yellow", soft_wrap=True)
 
 
 def _explored(wanted: ExploreWanted, runs: CommandRuns, *, quiet: bool) -> Document:
     started, bounds = time.time(), wanted.bounds
     test = shlex.join(wanted.command)
-    over = started + bounds.time_limit
     survived = _survived(wanted, test)
+
+    def over() -> bool:
+        return time.time() - started - runs.elsewhere.waited > bounds.time_limit
+
     with Abreast(runs.run, wanted.workers) as abreast:
         explored = explore(
-            *(test, runs.run, bounds, lambda: time.time() > over, runs.elsewhere.doubt),
+            *(test, runs.run, bounds, over, runs.elsewhere.doubt),
             survived=survived,
             making=abreast,
         )

@@ -32,8 +32,8 @@ from ldfi.scenarios.replays.lineages import ClassLineage, seen
 from ldfi.scenarios.replays.load_run import Load, TargetLoad, measure
 from ldfi.scenarios.replays.measurement import Measurement, TargetRun
 from ldfi.scenarios.replays.outcome import RunComparison, comparison_of, single
-from ldfi.scenarios.replays.prepared import Prepared, of_exemplars, prepared
-from ldfi.scenarios.replays.recording import read_recording
+from ldfi.scenarios.replays.prepared import LeftOut, Prepared, of_exemplars, prepared
+from ldfi.scenarios.replays.recording import RecordedRequest, read_recording
 from ldfi.scenarios.traces import QUIET, Jaeger, SpanSource, listening
 
 CODES: Final = {"same": exits.FINE, "worse": exits.FOUND, "cannot tell": exits.INCONCLUSIVE}
@@ -141,9 +141,9 @@ def _load(wanted: Wanted, *, quiet: bool) -> Load:
     requests, left_out = _requests(wanted)
     if left_out and not quiet:
         console(stderr=True).print(
-            f"{left_out} recorded requests are left out: they change something (--unsafe) or have "
-            "holes (--fill NAME=VALUES).",
+            f"{len(left_out)} recorded requests are left out: {left_out}",
             style="yellow",
+            soft_wrap=True,
         )
     made = profile_of(wanted.profile, wanted.rate, wanted.seconds)
     if wanted.warm_up:
@@ -163,14 +163,15 @@ def profile_of(name: str, rate: float, seconds: float) -> tuple[Stretch, ...]:
     return stretches(profile, rate, seconds)
 
 
-def _requests(wanted: Wanted) -> tuple[list[Prepared], int]:
+def _requests(wanted: Wanted) -> tuple[list[Prepared], LeftOut]:
     if wanted.file.suffix.lower() in YAML:
         exemplars, assertion, safe = read(wanted.file)
         allowed = {each.upper() for each in safe}
         kept = [e for e in exemplars if wanted.unsafe or e.method.upper() in allowed]
         if not kept:
             raise InvalidReplay(f"{wanted.file} holds only requests that are not declared safe")
-        return of_exemplars(kept, assertion), len(exemplars) - len(kept)
+        out = [RecordedRequest(method=e.method, path=e.path) for e in exemplars if e not in kept]
+        return of_exemplars(kept, assertion), LeftOut(writes=out)
     return prepared(read_recording(wanted.file), values_of(wanted.fill), unsafe=wanted.unsafe)
 
 

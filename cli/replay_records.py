@@ -58,12 +58,15 @@ def record(
     total, kinds_of_them = sum(each.times for each in requests), len(requests)
     if as_json:
         counts = {"requests": total, "kinds": kinds_of_them, "unread": found.unread}
-        typer.echo(json.dumps({"file": str(out), **counts}))
+        dropped = {name: list(each) for name, each in found.dropped.items()}
+        typer.echo(json.dumps({"file": str(out), **counts, "dropped": dropped}))
     else:
         typer.echo(
             f"{total} requests, {kinds_of_them} kinds of them, written to {out}; {found.unread} "
             "could not be read as requests."
         )
+        for line in found.told():
+            typer.echo(line)
     raise typer.Exit(exits.FINE)
 
 
@@ -92,9 +95,11 @@ def export(
     made = profile_of(profile, rate, length_of(duration, "--duration"))
     k6.write_text(script(requests, made, connections), encoding="utf-8")
     if as_json:
-        typer.echo(json.dumps({"file": str(k6), "requests": len(requests), "left_out": left_out}))
+        counts = {"requests": len(requests), "left_out": len(left_out)}
+        typer.echo(json.dumps({"file": str(k6), **counts}))
     else:
-        typer.echo(f"{len(requests)} requests written to {k6}; {left_out} are left out.")
+        out = f"{len(left_out)} are left out: {left_out}" if left_out else "none is left out."
+        typer.echo(f"{len(requests)} requests written to {k6}; {out}")
 
 
 def schema() -> None:

@@ -171,6 +171,12 @@ def suggestion(typed: str, known: Iterable[str]) -> str:
     return meant(typed, words) or (f"; there are {', '.join(words)}" if words else "")
 
 
+def few(names: Sequence[str], most: int = 3) -> str:
+    """Name some, and count the others: ``a, b, c and 57 more``."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def system(error: OSError) -> str:
     """Say what the system complains of."""
     said = _SYSTEM.get(error.errno or 0)

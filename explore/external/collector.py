@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from threading import Condition
 from typing import Final
 
@@ -36,12 +36,15 @@ class Collector:
         """Spans of no run of ours, by service: nobody has told it the test's traceparent."""
         self.strays: dict[str, list[Span]] = {}
         """The same by trace, of this session: perhaps calls that lost the test's context."""
+        self.services: set[str] = set()
+        """Services that have exported anything."""
         self.late = 0
         """Spans that came when their run had been judged already, and might have said otherwise."""
         self._news = Condition()
         self._held: deque[tuple[float, Span]] = deque(maxlen=HELD)
         self._known: set[str] = set()
         self._running: set[str] = set()
+        self._dismissed: set[str] = set()
         self._whole: dict[str, Trace] = {}
         """Traces that somebody else came upon, until whoever waits for them sees it."""
         self._judged: OrderedDict[str, Trace] = OrderedDict()
@@ -57,6 +60,7 @@ class Collector:
         now = time.monotonic()
         with self._news:
             self._held.extend((now, span) for span in spans)
+            self.services |= {span.operation.service for span in spans}
             self._news.notify_all()
 
     def begin(self, trace_id: str) -> None:
@@ -81,6 +85,16 @@ class Collector:
                 self._news.wait(self.waiting.quiet / 4)
                 self._feed()
 
+    def dismiss(self, trace_id: str) -> None:
+        """Ignore what still comes of a run that is made again."""
+        with self._news:
+            self._dismissed.add(trace_id)
+
+    def await_other(self, known: Set[str], seconds: float) -> None:
+        """Wait until a service has exported that is not one of these, so long at most."""
+        with self._news:
+            self._news.wait_for(lambda: not self.services <= known, seconds)
+
     def feed(self) -> None:
         """Process the spans that came since the last run."""
         with self._news:
@@ -91,6 +105,8 @@ class Collector:
         for arrived, span in held:
             if span.trace_id in self._running:
                 self._held.append((arrived, span))
+            elif span.trace_id in self._dismissed:
+                continue
             elif span.trace_id not in self._known:
                 self.strangers[span.operation.service] += 1
                 if len(self.strays) < STRAYS or span.trace_id in self.strays:

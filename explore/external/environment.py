@@ -17,6 +17,12 @@ RECEIVE: Final = "LDFI_RECEIVE"
 INTERVAL: Final = "OTEL_BSP_SCHEDULE_DELAY"
 """How often services export, in milliseconds (OpenTelemetry's name)."""
 
+BACK_OFF: Final = 150.0
+"""Seconds for which an exporter may keep away from a port at which nobody listened: a channel of
+gRPC waits for 120 s, give or take a fifth."""
+
+BACK_OFF_VARIABLE: Final = "LDFI_BACK_OFF"
+
 AT_ONCE: Final = 0.1
 """Seconds between two exports of a service that is under test."""
 
@@ -44,6 +50,12 @@ def export_interval(otherwise: float = EXPORT) -> float:
     theirs where the block was given to both."""
     said = os.environ.get(INTERVAL, "")
     return int(said) / 1000 if said.isdecimal() and int(said) > 0 else otherwise
+
+
+def back_off() -> float:
+    """Return how long exporters are waited for that have met a closed port (seconds)."""
+    said = os.environ.get(BACK_OFF_VARIABLE, "")
+    return float(said) if said.isdecimal() else BACK_OFF
 
 
 def as_shell(block: Mapping[str, str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import secrets
+import string
 import threading
 import time
 from collections.abc import Sequence
@@ -11,8 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
+from ldfi.error_words import unreadable
 from ldfi.explore.external.assertions import AnswerAssertion
 from ldfi.explore.external.bodies import body_of
 from ldfi.explore.external.receiver import InvalidAddress, split
@@ -60,13 +62,9 @@ class Proxy:
     def __init__(
         self, address: str, target: str, assertions: Sequence[AnswerAssertion] = ()
     ) -> None:
-        url = urlsplit(target)
-        if url.scheme not in {"http", "https"} or not url.hostname:
-            raise InvalidAddress(
-                f"{target!r} is not a target; give a URL, as in http://127.0.0.1:8080"
-            )
+        url = _target(target)
         self._https = url.scheme == "https"
-        self._host, self._port = url.hostname, url.port or (443 if self._https else 80)
+        self._host, self._port = url.hostname or "", url.port or (443 if self._https else 80)
         self._base = url.path.rstrip("/")
         self._assertions = tuple(assertions)
         self._lock = threading.Lock()
@@ -74,8 +72,8 @@ class Proxy:
         host, port = split(address)
         try:
             self._server = ThreadingHTTPServer((host, port), self._handler())
-        except OSError as error:
-            raise InvalidAddress(f"cannot listen at {address}: {error}") from error
+        except (OSError, UnicodeError) as error:
+            raise InvalidAddress(f"cannot listen at {address}: {unreadable(error)}") from error
         self._server.daemon_threads = True
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.05,), daemon=True, name="ldfi-proxy"
@@ -131,9 +129,9 @@ class Proxy:
         kind = http.client.HTTPSConnection if self._https else http.client.HTTPConnection
         connection = kind(self._host, self._port, timeout=TIMEOUT)
         try:
-            connection.putrequest(method, path, skip_accept_encoding=True)
+            connection.putrequest(method, _in_ascii(path), skip_accept_encoding=True)
             for name, value in headers:
-                connection.putheader(name, value)
+                connection.putheader(name, " ".join(value.splitlines()))
             if body or method not in {"GET", "HEAD", "OPTIONS", "DELETE"}:
                 connection.putheader("content-length", str(len(body)))
             connection.endheaders(body or None)
@@ -178,3 +176,20 @@ class Proxy:
                     super().handle()
 
         return Handler
+
+
+def _target(url: str) -> SplitResult:
+    """Read where the system answers. Raises InvalidAddress for what is no address of a server."""
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in {"http", "https"} and bool((parts.hostname or "").encode("idna"))
+        if known and parts.port != 0:
+            return parts
+    except ValueError:  # of brackets, a port or a name
+        pass
+    raise InvalidAddress(f"{url!r} is not a target; give a URL, as in http://127.0.0.1:8080")
+
+
+def _in_ascii(path: str) -> str:
+    """Quote the bytes of a path that nobody has quoted: few clients do, and http.client must."""
+    return quote(path.encode("latin-1"), safe=string.printable)

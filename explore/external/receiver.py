@@ -6,12 +6,13 @@ import hmac
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from typing import Any, Final
 
+from ldfi.error_words import unreadable
 from ldfi.errors import Invalid
 from ldfi.explore.external import over_grpc
 from ldfi.explore.external.bodies import body_of
@@ -44,13 +45,17 @@ class Receiver:
     def __init__(self, address: str, token: str, take: Callable[[list[Span]], None]) -> None:
         self.counts: Counter[str] = Counter()
         self._take = take
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
         host, port = split(address)
         self._expected = "" if is_loopback(host) else f"Bearer {token}"
         self._grpc = OverGrpc(lambda shown, body: self.receive(_PROTOBUF, "", shown, body))
         try:
             self._server = self._listening(host, port)
-        except OSError as error:
-            raise InvalidAddress(f"nothing can be received at {address}: {error}") from error
+        except (OSError, UnicodeError) as error:
+            raise InvalidAddress(
+                f"nothing can be received at {address}: {unreadable(error)}"
+            ) from error
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.05,), daemon=True, name="ldfi-receiver"
         )
@@ -63,8 +68,12 @@ class Receiver:
         return f"{host!s}:{port}"
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening, and hang up: who keeps a connection would be heard by nobody."""
         self._server.shutdown()
+        with self._lock:
+            for connection in self._open:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
         self._server.server_close()
         self._grpc.close()
         self._thread.join(5)
@@ -90,6 +99,17 @@ class Receiver:
         else:
             self.counts["grpc"] += 1
 
+    @contextmanager
+    def keeping(self, connection: socket.socket) -> Iterator[None]:
+        """Remember a connection as long as the block lasts."""
+        with self._lock:
+            self._open.add(connection)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._open.discard(connection)
+
     def _listening(self, host: str, port: int) -> ThreadingHTTPServer:
         receiver = self
 
@@ -97,7 +117,7 @@ class Receiver:
             daemon_threads = True
 
             def finish_request(self, request: Any, client_address: Any) -> None:
-                with suppress(OSError):  # the service is gone
+                with receiver.keeping(request), suppress(OSError):  # the service is gone
                     if not over_grpc.speaks_grpc(request):
                         super().finish_request(request, client_address)
                     else:

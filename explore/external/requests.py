@@ -79,6 +79,17 @@ def unanswered(trace: Trace, sent: Iterable[SentRequest]) -> list[SentRequest]:
     return [each for each in sent if each.span_id not in above]
 
 
+def untold(trace: Trace) -> bool:
+    """Return whether a call went well over HTTP or gRPC below which there is no span of anybody."""
+    above = {span.parent_id for span in trace.spans}
+    return any(
+        (span.operation.point or "").startswith(("http:", "rpc:"))
+        and not span.operation.failed
+        and span.span_id not in above
+        for span in trace.spans
+    )
+
+
 def lineage_of(trace: Trace, own: Collection[str]) -> Lineage:
     """Return the lineage of a run."""
     learned = learn(entered(trace, own))

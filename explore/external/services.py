@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from ldfi.error_words import system
 from ldfi.errors import Invalid
 from ldfi.explore.external.code import Unmapped, code_digest
 
@@ -154,7 +155,7 @@ class Services:
                     start_new_session=True,
                 )
             except OSError as error:
-                raise ServiceFailed(f"{service.name} cannot be started: {error}") from error
+                raise ServiceFailed(f"{service.name} cannot be started: {system(error)}") from error
 
     def _await(self, service: Service, process: subprocess.Popen[Any], until: float) -> None:
         while not _ready(service):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from ldfi.experiments.domain.traffic.waiting_times import EXPORT, Waiting, quiet_for
 from ldfi.explore.external.collector import Collector
 from ldfi.explore.external.environment import variables
 from ldfi.explore.external.receiver import Receiver, is_loopback, split
-from ldfi.explore.external.requests import SentRequest, lineage_of, unanswered
+from ldfi.explore.external.requests import SentRequest, lineage_of, unanswered, untold
 from ldfi.explore.external.run_result import TO_SET, RunResult
 from ldfi.explore.external.stamp import SharedKeys, Stamp
 from ldfi.fit.protocol.faults import Fault
@@ -22,6 +24,10 @@ from ldfi.lineage.span import Span, Trace
 PATIENCE: Final = 10
 """So many times as for a trace that misses nothing is waited for what one misses, where services
 were told to export at once."""
+
+AGAIN: Final = 5.0
+"""Seconds after which a test is run again at the latest while exporters are away: some try again
+only when there is something to export."""
 
 RUNS: Final = 1_000
 """Runs that are held against what came beside them."""
@@ -39,10 +45,20 @@ class Elsewhere:
     """Receives spans at ``address``, and signs what the test sends.
 
     ``interval``: how often services export, in seconds; all waiting follows from it. ``shared``:
-    other processes explore beside this one (pytest-xdist). Raises Invalid.
+    other processes explore beside this one (pytest-xdist). ``back_off``: seconds for which services
+    that ran before may keep away, since nobody listened then; ``tell`` hears of it when that is
+    waited for. Raises Invalid.
     """
 
-    def __init__(self, address: str, interval: float, *, shared: bool = False) -> None:
+    def __init__(
+        self,
+        address: str,
+        interval: float,
+        *,
+        shared: bool = False,
+        back_off: float = 0.0,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self.secrets = SharedKeys.of_environment()
         quiet = quiet_for(interval)
         self.collector = Collector(
@@ -52,6 +68,11 @@ class Elsewhere:
         self._runs: deque[Lineage] = deque(maxlen=RUNS)
         self._keys = self.secrets.keys
         self._shared = shared
+        self._tell = tell
+        self._back_off = back_off
+        self._back_at = time.monotonic() + back_off
+        self.waited = 0.0
+        """Seconds that runs took which were made again since exporters were away."""
 
     @property
     def endpoint(self) -> str:
@@ -71,13 +92,58 @@ class Elsewhere:
         """Begin a run."""
         self.collector.begin(trace_id)
 
-    def shown(self, trace_id: str, own: Sequence[Span], sent: Sequence[SentRequest]) -> RunResult:
+    def shown(
+        self,
+        trace_id: str,
+        own: Sequence[Span],
+        sent: Sequence[SentRequest],
+        faults: Sequence[Fault] = (),
+    ) -> RunResult:
         """Wait until the trace of a run is whole, and return its result. ``own``: spans of the
-        test itself, ``sent``: its requests to services elsewhere."""
+        test itself, ``sent``: its requests to services elsewhere, ``faults``: what it injected."""
         trace = self.collector.whole(trace_id, own)
+        known, left = frozenset(self.collector.services), self._back_at - time.monotonic()
+        result = self._result(trace, sent)
+        # Another run under faults might kill again, and spans are not worth that
+        if faults or left <= 0 or not self._is_away(trace, result, own, sent):
+            if (whole := learn(trace)) is not None:
+                self._runs.append(whole)
+            return result
+        if not self.waited:
+            self._tell(
+                f"{result.problem.rstrip('.')}. An exporter that met a closed port keeps away for"
+                f" up to two minutes: the test is run again for {left:.0f} s at the most"
+            )
+        self.collector.dismiss(trace_id)
+        self.collector.await_other(known, min(AGAIN, left))
+        self.waited += time.time() - min(span.start for span in own) / 1e9
+        return replace(result, passing=True, away=True)
+
+    def _is_away(
+        self, trace: Trace, result: RunResult, own: Sequence[Span], sent: Sequence[SentRequest]
+    ) -> bool:
+        """Return whether a service may not have exported yet what it did in a run that went well:
+        nothing else explains what is missing."""
+        counts = self.receiver.counts
+        missing = bool(result.problem) or (self.waited > 0 and untold(trace))
+        if not missing or counts["refused"] or counts["grpc"] or counts["unreadable"]:
+            return False
+        failed = any(span.parent_id is None and span.operation.failed for span in own)
+        answered = any(each.status for each in sent)
+        return not (failed or not answered or result.died or self._begins_another(sent))
+
+    def _begins_another(self, sent: Sequence[SentRequest]) -> bool:
+        """Return whether a service has exported how it served a request of the test's, in a trace
+        of its own."""
+        strays = [each for spans in self.collector.strays.values() for each in spans]
+        return any(
+            each.start <= stray.start and stray.end <= each.end and stray.operation.serves
+            for each in sent
+            for stray in strays
+        )
+
+    def _result(self, trace: Trace, sent: Sequence[SentRequest]) -> RunResult:
         lineage = lineage_of(trace, {each.span_id for each in sent})
-        if (whole := learn(trace)) is not None:
-            self._runs.append(whole)
         died = tuple(deaths(trace.spans))
         if died:  # whatever else the trace lacks: another try would kill the next
             return RunResult(lineage, died=died)
@@ -156,8 +222,9 @@ class Elsewhere:
             " In a worker of pytest-xdist, services that run already export to another worker: use"
             " -n 0, or start them with ldfi_services on ports of the worker's own."
         )
+        tried = f" in {self._back_off:g} s" if self.waited else ""
         return (
-            f"no spans came from what answered {sent}. {TO_SET}: it exports to {self.endpoint}"
-            " (OTEL_EXPORTER_OTLP_ENDPOINT) and continues the request's trace"
+            f"no spans came from what answered {sent}{tried}. {TO_SET}: it exports to"
+            f" {self.endpoint} (OTEL_EXPORTER_OTLP_ENDPOINT) and continues the request's trace"
             f" (OTEL_PROPAGATORS=tracecontext,baggage).{beside if self._shared else ''}"
         )

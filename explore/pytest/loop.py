@@ -48,6 +48,7 @@ MOST_AT_ONCE: Final = 200
 MOST_GOOD: Final = 10
 """Runs without faults at most: a test may call something else each time."""
 NO_CALL: Final = "no call was seen that could fail"
+SKIPPED: Final = "the test skips itself in some runs under faults, which say nothing"
 FEW: Final = 6
 """Sets of faults up to which they are tried one by one: no union could save anything."""
 RECHECKS: Final = 1
@@ -313,8 +314,11 @@ class _Search:
         elif run.unseen:
             self._unseen = run.unseen
             run = replace(run, passed=None)
-        elif ignored := _ignored(injected, run.lineage) - self._fired:
-            self._leave_out(plan, ignored)
+        else:
+            if run.passed is None:
+                self._unseen = self._unseen or SKIPPED
+            if ignored := _ignored(injected, run.lineage) - self._fired:
+                self._leave_out(plan, ignored)
         lineage = run.lineage
         self._fired |= lineage.fired
         if not lineage.fired and run.passed:

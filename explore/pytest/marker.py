@@ -40,21 +40,19 @@ class Bounds:
         """Refuse what could not be explored."""
         max_size: object = self.max_size  # a marker may hold anything
         if not isinstance(max_size, int) or max_size < 1:
-            raise InvalidMarker(
-                f"ldfi: max_size={max_size!r} leaves nothing to try; give 1 or more"
-            )
+            raise InvalidMarker(f"max_size={max_size!r} leaves nothing to try; give 1 or more")
         for name in ("max_size", "kinds", "seed"):
             try:
                 SETTINGS[name].check(getattr(self, name))
             except ValueError as error:
-                raise InvalidMarker(f"ldfi: {error}") from error
+                raise InvalidMarker(str(error)) from error
         for name in ("delay", "time_limit"):
             seconds = getattr(self, name)
             if not isinstance(seconds, int | float) or not 0 < seconds <= 3600:
-                raise InvalidMarker(f"ldfi: {name}={seconds!r} is not between 0 and 3600 seconds")
+                raise InvalidMarker(f"{name}={seconds!r} is not between 0 and 3600 seconds")
         if longest(self.kinds) > self.delay:
             raise InvalidMarker(
-                f"ldfi: delay={self.delay:g} is the longest that a delay hangs, and a kind draws "
+                f"delay={self.delay:g} is the longest that a delay hangs, and a kind draws "
                 f"lengths of {longest(self.kinds):g} s: raise the one or shorten the other"
             )
 
@@ -65,9 +63,7 @@ class Bounds:
         unknown = [name for name in options if name not in known]
         if arguments or unknown:
             given = [*map(repr, arguments), *unknown]
-            raise InvalidMarker(
-                f"ldfi: {', '.join(given)} is not understood; the marker takes {known}"
-            )
+            raise InvalidMarker(f"{', '.join(given)} is not understood; the marker takes {known}")
         read: dict[str, Any] = {
             name: _as_tuple(value) if name in {"kinds", "protected"} else value
             for name, value in options.items()

@@ -21,6 +21,7 @@ from ldfi.explore.pytest.remote import (
     names_of,
     received,
     services_of,
+    services_started,
 )
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ldfi.explore.pytest.describe_test import Document
     from ldfi.explore.pytest.loop import Explored, Finding
     from ldfi.explore.pytest.marker import Bounds
-    from ldfi.explore.pytest.survived import SurvivedRuns
+    from ldfi.explore.pytest.survived import Basis, SurvivedRuns
     from ldfi.lineage.outline import Outline
 
 NEEDED: Final = (
@@ -135,7 +136,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Refuse it here in a worker of pytest-xdist: nobody would hear of a usage error there."""
+    """Refuse it here in a worker of pytest-xdist: nobody would hear of a usage error there. Say of
+    what is marked and no function that it is not explored."""
+    marker = item.get_closest_marker("ldfi")
+    if marker is not None and not isinstance(item, pytest.Function):
+        said = (
+            f"{item.nodeid} is marked with ldfi and is not explored: it is no test function, and"
+            " nothing else can be run again. Mark functions, not what they are in"
+        )
+        if marker in item.own_markers:
+            pytest.fail(said, pytrace=False)
+        item.warn(pytest.PytestWarning(said))
     if _is_worker(item.config) and _is_ours(item) and (refusal := _refusal(item)):
         pytest.fail(refusal, pytrace=False)
 
@@ -193,7 +204,7 @@ def _refusal(item: pytest.Function) -> str:
     try:
         _bounds(item)
     except InvalidMarker as error:
-        return f"{item.nodeid}: {error}"
+        return f"{item.nodeid}: ldfi: {error}"
     return ""
 
 
@@ -252,7 +263,10 @@ def _survived(item: pytest.Item, bounds: Bounds) -> SurvivedRuns | None:
     from ldfi.explore.pytest.survived import SurvivedRuns
     from ldfi.explore.pytest.survived_files import basis_of_test, read_survived
 
-    return SurvivedRuns(lambda: basis_of_test(item, bounds), read_survived(_survived_file(item)))
+    def basis() -> Basis:
+        return basis_of_test(item, bounds, services_started(item.config))
+
+    return SurvivedRuns(basis, read_survived(_survived_file(item)))
 
 
 def _survived_file(item: pytest.Item) -> Path:

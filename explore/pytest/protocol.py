@@ -15,6 +15,7 @@ import pytest
 from _pytest.unittest import TestCaseFunction
 
 from ldfi.errors import LdfiError
+from ldfi.explore.external.run_result import RunResult, until_whole
 from ldfi.explore.pytest.describe_test import Document, failure_of
 from ldfi.explore.pytest.fixture import PRESENT
 from ldfi.explore.pytest.loop import Explored, explore
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 _ENDING: Final = (pytest.exit.Exception, KeyboardInterrupt)
 """What ends the session, wherever it is raised."""
-
-LOST: Final = 2
-"""Times that a run is made again of which spans did not come."""
 
 ONE_LINE: Final = 200
 """Characters of an error that are shown where one line has to do."""
@@ -61,16 +59,11 @@ class _Tries:
         self.broken_teardowns = 0
 
     def run(self, faults: tuple[Fault, ...]) -> Run:
-        """Run the test; again where spans of it were lost, a few times. Raises _BrokenFixture."""
-        run, passing = self._run(faults)
-        for _ in range(LOST):
-            if not run.unseen or not passing:
-                break
-            run, passing = self._run(faults)
-        return run
+        """Run the test; again where spans of it were lost. Raises _BrokenFixture."""
+        return until_whole(lambda: self._run(faults))
 
-    def _run(self, faults: tuple[Fault, ...]) -> tuple[Run, bool]:
-        """Run the test once. Returns also whether missing spans may come in another run."""
+    def _run(self, faults: tuple[Fault, ...]) -> tuple[Run, RunResult]:
+        """Run the test once, and return also what was seen of it."""
         item, began = self._item, time.time()
         recorder = self._process.next_run()
         self.reports, self.faults, called = [], faults, None
@@ -99,7 +92,7 @@ class _Tries:
             ended,
             shown.died,
         )
-        return run, shown.passing
+        return run, shown
 
     def phase(self, when: Any, **arguments: Any) -> pytest.CallInfo[None]:
         """Run one of pytest's three phases, not reported to anybody yet."""
@@ -159,8 +152,13 @@ def explore_item(
     failed. ``elsewhere``: where the spans of services in other processes come in, if they do.
     ``survived``: runs that need not be made again, if somebody keeps them.
     """
-    started = time.time()
+    started, before = time.time(), elsewhere.waited if elsewhere else 0.0
     explored, unseen, as_ever = None, "", False
+
+    def hurry() -> bool:
+        waited = elsewhere.waited - before if elsewhere else 0.0
+        return time.time() - started - waited > bounds.time_limit
+
     with armed(elsewhere) as process:
         tries = _Tries(item, bounds, process)
         try:
@@ -168,7 +166,7 @@ def explore_item(
                 item.nodeid,
                 tries.run,
                 bounds,
-                lambda: time.time() - started > bounds.time_limit,
+                hurry,
                 process.doubt,
                 survived,
             )

@@ -80,13 +80,21 @@ def services_of(session: pytest.Session) -> Iterator[Services]:
 
 
 def _opened(config: pytest.Config, asked: str, interval: float) -> Elsewhere:
-    from ldfi.explore.external.environment import DEFAULT
+    from ldfi.explore.external.environment import DEFAULT, back_off
     from ldfi.explore.external.receiver import ANY_PORT, InvalidAddress
     from ldfi.explore.external.session import Elsewhere
 
     worker = hasattr(config, "workerinput")
+    away = back_off() if asked and not worker else 0.0  # whom we start meets no closed port
+
+    def tell(said: str) -> None:
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reporter.ensure_newline()
+            reporter.write_line(f"ldfi: {said}")
+
     try:
-        return Elsewhere(asked or DEFAULT, interval, shared=worker)
+        return Elsewhere(asked or DEFAULT, interval, shared=worker, back_off=away, tell=tell)
     except InvalidAddress:
         if asked and not worker:
             raise

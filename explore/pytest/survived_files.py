@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any, Final
 from ldfi.explore.external.code import Unmapped, code_digest, files_below, files_digests
 from ldfi.explore.pytest.evidence import SUFFIX
 from ldfi.explore.pytest.marker import Bounds
-from ldfi.explore.pytest.remote import names_of, services_started
 from ldfi.explore.pytest.service import service_name
 from ldfi.explore.pytest.survived import Basis
 
 if TYPE_CHECKING:
     import pytest
+
+    from ldfi.explore.external.services import Services
 
 
 def survived_file(folder: Path, test: str) -> Path:
@@ -57,9 +58,9 @@ def keep_survived(path: Path, document: Mapping[str, Any] | None) -> str:
     return ""
 
 
-def basis_of_test(item: pytest.Item, bounds: Bounds) -> Basis:
-    """Return what the survived runs of a test rest on, when its fixtures have started services."""
-    services = services_started(item.config)
+def basis_of_test(item: pytest.Item, bounds: Bounds, services: Services | None) -> Basis:
+    """Return what the survived runs of a test rest on. ``services``: those that its fixtures have
+    started, if any."""
     if services is None:
         return Basis(lacking="it uses no services of ldfi_services, so no code of any is declared")
     try:
@@ -70,8 +71,8 @@ def basis_of_test(item: pytest.Item, bounds: Bounds) -> Basis:
     digests = {name: each for name, each in services.digests.items() if name not in unmapped}
     tested = {f"file {name}": digest for name, digest in files.items()}
     parts = _parts("test", item.nodeid, bounds, tested, digests)
-    names = dict(names_of(item.config))
-    return Basis(_key(parts), frozenset(digests), dict(unmapped), names, parts=parts)
+    named = dict(services.names)
+    return Basis(_key(parts), frozenset(digests), dict(unmapped), named, parts=parts)
 
 
 def basis_of_command(

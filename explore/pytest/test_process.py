@@ -62,6 +62,7 @@ class Armed:
         self._service = service
         self._keys = keys
         self._elsewhere = elsewhere
+        self._faults: tuple[Fault, ...] = ()
         self._tracer = provider.get_tracer("ldfi")
         self.recorder = self.next_run()
 
@@ -73,6 +74,7 @@ class Armed:
     def within(self, function: Any, faults: tuple[Fault, ...], delay: float) -> Any:
         """Wrap the test's function in a context that carries these faults. Seconds of ``delay``."""
         stamp, recorder = Stamp(self._keys, faults, delay), self.recorder
+        self._faults = faults
         recorder.code = getattr(inspect.unwrap(function), "__code__", None)
         if self._elsewhere is not None:
             recorder.stamp = stamp
@@ -106,7 +108,7 @@ class Armed:
         recorder = self.recorder
         if self._elsewhere is not None:
             own, sent = recorder.own_spans(failed=failed), recorder.sent()
-            return self._elsewhere.shown(recorder.trace_id(), own, sent)
+            return self._elsewhere.shown(recorder.trace_id(), own, sent, self._faults)
         lineage, sent = recorder.lineage(failed=failed), recorder.sent()
         return RunResult(lineage, _apart(sent[0]) if sent and not lineage.called else "")
 

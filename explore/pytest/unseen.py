@@ -7,8 +7,9 @@ it. Python tells of every connection, request of ``http.client`` and child proce
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -104,17 +105,33 @@ def _requested(arguments: tuple[Any, ...]) -> tuple[str, str] | None:
 
 
 def _started(arguments: tuple[Any, ...]) -> tuple[str, str] | None:
-    command = arguments[0]
+    command = arguments[0].decode() if isinstance(arguments[0], bytes) else arguments[0]
     if not command and len(arguments) > 1 and arguments[1]:
         command = arguments[1] if isinstance(arguments[1], str) else arguments[1][0]
     name = PurePath(str(command).split()[0] if command else "").name
     return None if not name or name in _PROBES else (name, "")
 
 
-_READ: Final = {
+def _forked(_arguments: tuple[Any, ...]) -> tuple[str, str]:
+    return "a fork of this one", ""
+
+
+def _process(arguments: tuple[Any, ...]) -> tuple[str, str]:
+    return str(arguments[0].name), ""
+
+
+_PROCESS: Final = "ldfi.process"
+"""An event of our own: Python has none for processes of multiprocessing that are not forked."""
+
+_READ: Final[Mapping[str, Callable[[tuple[Any, ...]], tuple[str, str] | None]]] = {
     "socket.connect": _address,
     "http.client.send": _requested,
     "subprocess.Popen": _started,
+    "os.fork": _forked,
+    "os.forkpty": _forked,
+    "os.posix_spawn": _started,
+    "os.system": _started,
+    _PROCESS: _process,
 }
 _listening: list[Untraced] = []
 
@@ -139,7 +156,16 @@ def watched() -> Iterator[Untraced]:
         _hooked.append(True)
     unseen = Untraced()
     _listening.append(unseen)
+    processes: Any = BaseProcess
+    start = processes.start
+
+    def started(process: BaseProcess) -> None:
+        _hook(_PROCESS, (process,))
+        start(process)
+
+    processes.start = started
     try:
         yield unseen
     finally:
+        processes.start = start
         _listening.remove(unseen)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import quote
 
+from ldfi.error_words import few
 from ldfi.errors import InvalidReplay
 from ldfi.scenarios.replay import LENIENT, QUERY, Assertion, Exemplar
 from ldfi.scenarios.replays.connections import TargetAddress
 from ldfi.scenarios.replays.recording import RecordedRequest, Recording, filled
+from ldfi.scenarios.replays.recording import holes as holes_of
 
 _HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _TARGET: Final = re.compile(r"/[!-~]*")
@@ -64,23 +67,73 @@ class Prepared:
         return f"{first}{lines}traceparent: 00-".encode("latin-1", "replace"), self.body
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Recorded requests that are not sent. ``holes``: nobody said what to put in, ``names`` are
+    those to fill. ``writes``: they would change something."""
+
+    holes: Sequence[RecordedRequest] = ()
+    names: Sequence[str] = ()
+    writes: Sequence[RecordedRequest] = ()
+
+    @classmethod
+    def of(
+        cls,
+        holes: Sequence[RecordedRequest],
+        writes: Sequence[RecordedRequest],
+        values: Collection[str],
+    ) -> LeftOut:
+        """Name what is left out. ``values``: the names that were filled."""
+        names = dict.fromkeys(name for each in holes for name in holes_of(each))
+        return cls(holes, [name for name in names if name not in values], writes)
+
+    def __len__(self) -> int:
+        """Count the requests, as often as they were recorded."""
+        return _times(self.holes) + _times(self.writes)
+
+    def __str__(self) -> str:
+        """Say which requests these are, and what would have them sent; empty where there are
+        none."""
+        said = []
+        if self.holes:
+            fill = few([f"--fill {shlex.quote(name)}=VALUES" for name in self.names if name])
+            way = f"; {fill} says what to put there" if fill else ""
+            said.append(f"{_times(self.holes)} have holes (*): {_named(self.holes)}{way}")
+        if self.writes:
+            said.append(
+                f"{_times(self.writes)} would change something: {_named(self.writes)}; --unsafe"
+                " sends them"
+            )
+        return ". ".join(said)
+
+
+def _times(requests: Iterable[RecordedRequest]) -> int:
+    return sum(each.times for each in requests)
+
+
+def _named(requests: Iterable[RecordedRequest]) -> str:
+    """Name requests, the most frequent first."""
+    often = sorted(requests, key=lambda each: -each.times)
+    return few(list(dict.fromkeys(each.request_class for each in often)))
+
+
 def prepared(
     recording: Recording, values: Mapping[str, Sequence[str]], *, unsafe: bool
-) -> tuple[list[Prepared], int]:
-    """Prepare a recording's requests; says also how many stay out, because of holes that nobody
-    filled or because they would change something. Raises InvalidReplay where none is left."""
+) -> tuple[list[Prepared], LeftOut]:
+    """Prepare a recording's requests; returns also those that stay out. Raises InvalidReplay where
+    none is left."""
     allowed = [each for each in recording.requests if unsafe or each.safe]
-    writes = sum(each.times for each in recording.requests if not (unsafe or each.safe))
+    writes = [each for each in recording.requests if not (unsafe or each.safe)]
     whole, holes = filled(allowed, values)
+    left_out = LeftOut.of(holes, writes, values)
     if not whole:
         raise InvalidReplay(
-            f"nothing can be sent: {holes} requests have holes (*): --fill NAME=VALUES fills them; "
-            f"{writes} would change something, which --unsafe allows"
+            f"none of the {len(left_out)} recorded requests can be sent: {left_out}"
         )
     default = recording.head.expect
     return [
         _of(each, weight, default.assertion() if default else LENIENT) for each, weight in whole
-    ], (holes + writes)
+    ], left_out
 
 
 def _of(each: RecordedRequest, weight: float, default: Assertion) -> Prepared:

@@ -170,23 +170,24 @@ _LONGEST_NAME: Final = 120
 
 def filled(
     requests: Iterable[RecordedRequest], values: Mapping[str, Sequence[str]]
-) -> tuple[list[tuple[RecordedRequest, float]], int]:
+) -> tuple[list[tuple[RecordedRequest, float]], list[RecordedRequest]]:
     """Fill the holes: of a query parameter or a field of the body by its name, of a path by the
     segment before it. A request comes once for each value, each as often as its share of
-    ``times``. Also says how many stay out, because nobody said what to put in."""
+    ``times``. Returns also those that stay out, because nobody said what to put in."""
     made: list[tuple[RecordedRequest, float]] = []
-    left_out = 0
+    left_out: list[RecordedRequest] = []
     for each in requests:
-        rounds = max((len(values[name]) for name in _holes(each) if name in values), default=1)
+        rounds = max((len(values[name]) for name in holes(each) if name in values), default=1)
         whole = _with(each, values, 0)
-        if any(True for _ in _holes(whole)):
-            left_out += each.times
+        if any(True for _ in holes(whole)):
+            left_out.append(each)
         else:
             made += [(_with(each, values, n), each.times / rounds) for n in range(rounds)]
     return made, left_out
 
 
-def _holes(each: RecordedRequest) -> Iterable[str]:
+def holes(each: RecordedRequest) -> Iterable[str]:
+    """List the names by which the holes of a request are filled."""
     before = ""
     for segment in each.path.split("/"):
         if segment == HOLE:

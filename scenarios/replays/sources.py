@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from ldfi.error_words import unreadable
+from ldfi.error_words import few, unreadable
 from ldfi.errors import InvalidReplay, InvalidScenario
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.readers.files import read_file
@@ -29,6 +30,9 @@ from ldfi.scenarios.replays.recording import (
     recorded,
 )
 from ldfi.scenarios.request_body import asked
+
+KEPT_SHOWN: Final = 3
+"""Parameters that the line names which would keep their values."""
 
 SourceKind = Literal["access log", "har", "traces"]
 
@@ -48,10 +52,28 @@ _UNREADABLE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A recording, and what of the source could not be read as a request."""
+    """A recording, and what of the source could not be read as a request. ``dropped``: query
+    parameters whose values were taken out, each with those that are plain words: these may be
+    kept."""
 
     recording: Recording
     unread: int
+    dropped: Mapping[str, Collection[str]]
+
+    def told(self) -> list[str]:
+        """Say what was taken out of queries, and which of it can be kept."""
+        plain = {name: list(values) for name, values in self.dropped.items() if values}
+        others = [name for name, values in self.dropped.items() if not values]
+        said = []
+        if plain:
+            named = few([f"{name} ({few(values)})" for name, values in plain.items()])
+            keep = " ".join(f"--keep {shlex.quote(name)}" for name in list(plain)[:KEPT_SHOWN])
+            said.append(f"Values of query parameters were dropped: {named}. {keep} keeps them.")
+        if others:
+            said.append(
+                f"Values that may name or admit somebody were dropped for good: {few(others)}."
+            )
+        return said
 
 
 def record(
@@ -65,9 +87,13 @@ def record(
         raise InvalidReplay(f"{file} is no {kind} that can be read: {unreadable(error)}") from error
     counts: Counter[str] = Counter()
     requests: dict[str, RecordedRequest] = {}
+    dropped: dict[str, dict[str, None]] = {}
     unread = 0
     for raw in found:
         kept = None if raw is None else _kept(raw, keep, bodies=bodies or kind == "traces")
+        if raw is not None and kept is not None:
+            for name, value in _dropped(raw, kept):
+                dropped.setdefault(name, {}).update({value: None} if value else {})
         if kept is None:
             unread += 1
             continue
@@ -77,7 +103,17 @@ def record(
     if not requests:
         raise InvalidReplay(f"{file} holds no requests, as a {kind}; {unread} lines say nothing")
     made = (each.model_copy(update={"times": counts[key]}) for key, each in requests.items())
-    return Recorded(Recording(tuple(made), RecordingHead(source=kind)), unread)
+    return Recorded(Recording(tuple(made), RecordingHead(source=kind)), unread, dropped)
+
+
+def _dropped(raw: RawRequest, kept: RecordedRequest) -> Iterator[tuple[str, str]]:
+    """List the parameters of which a value was taken out, each with the value where it is plain
+    words, which may be kept."""
+    everything = dict(parse_qsl(raw.query, keep_blank_values=True))
+    whole = recorded(replace(redact(raw, everything), body=None))
+    for (name, value), (_, plain) in zip(kept.pairs, whole.pairs, strict=True):
+        if value == HOLE and name != HOLE:
+            yield name, "" if plain == HOLE else plain
 
 
 def _log(file: Path) -> Iterator[RawRequest | None]:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import re
 import shlex
+import signal
+import socket
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
+from urllib.request import urlopen
 from xml.etree import ElementTree
 
 import pytest
@@ -20,6 +26,7 @@ from ldfi.explore.external.environment import variables
 from ldfi.explore.external.services import Service, Services
 from ldfi.explore.external.stamp import SharedKeys
 from ldfi.scenarios.scenario import read
+from ldfi.testing.conformance.front import eventually
 from tests.kit.cli import ldfi
 
 KEYS = SharedKeys("test:0123456789abcdef0123456789abcdef")
@@ -201,6 +208,32 @@ def test_what_kills_a_process_is_said_and_tried_once(
     assert len(deaths.read_text(encoding="utf-8").splitlines()) == 1
 
 
+@pytest.mark.long
+def test_exporters_that_met_a_closed_port_are_waited_for(
+    tmp_path: Path, receiving: str, told: Mapping[str, str]
+) -> None:
+    services = Services(variables(KEYS, f"http://{receiving}"), tmp_path)
+    store = Service("store", (*SHOP, "store"), free_port(), "/health", {"SHOP": "grpc"})
+    at_store = {"STORE": store.url, "SHOP": "grpc"}
+    page = Service("page", (*SHOP, "page"), free_port(), "/health", at_store)
+    try:
+        services.start(store, page)
+        with urlopen(f"{page.url}/page/17"):  # noqa: S310
+            met = "StatusCode.UNAVAILABLE"
+            assert eventually(lambda: met in (tmp_path / "store.log").read_text())
+        exact = ("--target", page.url, "--json", "--", *TEST)
+        at_once = explore("--back-off", "0", *exact, environment=told)
+        done = explore(*exact, environment=told)
+    finally:
+        services.close()
+
+    assert at_once.returncode == exits.INCONCLUSIVE, at_once.stdout
+    assert done.returncode == exits.FOUND, done.stdout + done.stderr
+    found = {each["words"] for each in json.loads(done.stdout)["findings"]}
+    assert found == {"page>http:GET:store/price/* fails (refused)", PAIR}
+    assert "An exporter that met a closed port keeps away" in done.stderr
+
+
 def test_troubles_are_told_apart(shop: str, told: Mapping[str, str]) -> None:
     def explored(*command: str) -> CompletedProcess[str]:
         return explore("--target", shop, "--", *command, environment=told)
@@ -215,7 +248,63 @@ def test_troubles_are_told_apart(shop: str, told: Mapping[str, str]) -> None:
     assert idle.returncode == exits.INCONCLUSIVE
     assert "the command sent nothing through" in idle.stdout
     assert missing.returncode == exits.USAGE
-    assert "no-such-test cannot be run" in missing.stderr
+    assert "'./no-such-test' cannot be run: there is no such file" in missing.stderr
+
+
+WRONG = {
+    "a folder": (("--", "{tmp}"), "it is a folder"),
+    "no program": (("--", "{tmp}/plain"), "chmod +x"),
+    "no script": (("--", "{tmp}/wordless"), "#!/bin/sh"),
+    "no name": (("--", ""), "no name of a program"),
+    "no port": (("--target", "http://127.0.0.1:http", "--", "true"), "is not a target"),
+    "port 99999": (("--target", "http://127.0.0.1:99999", "--", "true"), "is not a target"),
+    "half an IPv6": (("--target", "http://[::1", "--", "true"), "is not a target"),
+    "a long name": (("--target", f"http://{'a' * 300}", "--", "true"), "is not a target"),
+    "listen, taken": (("--listen", "{taken}", "--", "true"), "cannot listen at"),
+    "listen, a name": (("--listen", f"{'a' * 300}:80", "--", "true"), "cannot listen at"),
+    "receive, taken": (("--receive", "{taken}", "--", "true"), "nothing can be received at"),
+    "a kind": (("--kind", "fire", "--", "true"), "'fire' is not a kind of fault"),
+    "a time": (("--time-limit", "nan", "--", "true"), "time_limit=nan"),
+    "report": (("--report", "{tmp}", "--", "true"), "it is a folder"),
+    "junit": (("--junit", "{tmp}/plain/j.xml", "--", "true"), "plain"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_explored_is_one_sentence(case: str, tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("echo")
+    (tmp_path / "wordless").write_text("echo")
+    (tmp_path / "wordless").chmod(0o755)
+    words, says = WRONG[case]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = "{}:{}".format(*taken.getsockname())
+        given = [each.format(tmp=tmp_path, taken=address) for each in words]
+        before = ["--target", "http://127.0.0.1:9", "--receive", "127.0.0.1:0"]
+        done = explore(*before, *given, environment={"COLUMNS": "999"})
+
+    assert (done.returncode, done.stdout) == (exits.USAGE, "")
+    assert says in done.stderr
+    assert re.fullmatch(r"ldfi: (?!ldfi|.*Errno).*\n", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("sleep 30 & echo $! > pid; echo out; exit 7", "exit code 7"),
+        ("echo $$ > pid; echo out; kill -9 $$", "it was killed by SIGKILL"),
+    ],
+)
+def test_a_command_ends_when_it_ends(script: str, said: str, tmp_path: Path) -> None:
+    words = ("--target", "http://127.0.0.1:9", "--receive", "127.0.0.1:0", "--time-limit", "10")
+    at_once = {"OTEL_BSP_SCHEDULE_DELAY": "100"}
+    try:
+        done = explore(*words, "--", "sh", "-c", f"cd {tmp_path}; {script}", environment=at_once)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+    assert done.returncode == exits.INCONCLUSIVE
+    assert done.stdout == f"out\nldfi: fails without any fault: {said}\n"
 
 
 def test_the_block_is_printed_in_the_words_of_whoever_reads_it() -> None:

@@ -141,7 +141,8 @@ def explored(
         services.start(store, page)
         environment = block | {"LDFI_RECEIVE": receiving}
         done = explore(
-            *("--target", page.url, "--json", *options, "--", *TEST), environment=environment
+            *("--target", page.url, "--back-off", "0", "--json", *options, "--", *TEST),
+            environment=environment,
         )
     finally:
         services.close()

@@ -17,6 +17,7 @@ import pytest
 import typer
 from typer.core import TyperGroup
 
+from ldfi.cli import exits
 from ldfi.cli.commands import COMMANDS, CommandRow
 from ldfi.cli.extras import EXTRAS, advice
 from ldfi.cli.reproduce import reproduce
@@ -209,6 +210,18 @@ def test_sqlite_and_a_single_process_need_neither(tmp_path: Path) -> None:
     assert booted.returncode == 0, booted.stderr
 
 
+def test_tests_of_any_language_are_explored_without_pytest(tmp_path: Path) -> None:
+    absent = "pytest _pytest opentelemetry.sdk opentelemetry.instrumentation grpc starlette"
+    explored = ("explore", "--receive", "127.0.0.1:0", "--target", "http://127.0.0.1:9", "--")
+
+    at_once = {"OTEL_BSP_SCHEDULE_DELAY": "100"}
+
+    done = run(*explored, "true", folder=tmp_path, without=absent, **at_once)
+
+    assert (done.returncode, done.stderr) == (exits.INCONCLUSIVE, "")
+    assert "the command sent nothing through" in done.stdout
+
+
 def test_a_module_of_nobodys_extra_is_a_defect_and_stays_a_traceback(tmp_path: Path) -> None:
     assert advice("numpy") is None
     assert advice("ldfi.experiments.nothing") is None
@@ -216,8 +229,9 @@ def test_a_module_of_nobodys_extra_is_a_defect_and_stays_a_traceback(tmp_path: P
 
     done = run("status", folder=tmp_path, without="urllib.parse")
 
-    assert done.returncode == 1
+    assert done.returncode == exits.DEFECT  # 1 would say that a failure was found
     assert "Traceback" in done.stderr
+    assert done.stderr.rstrip().endswith("please report it with the lines above")
 
 
 def requirements(extra: str) -> set[str]:

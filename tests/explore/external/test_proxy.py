@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -103,6 +104,24 @@ def test_what_passes_is_stamped_and_else_as_it_was(
     assert answer.headers.get_all("set-cookie") == ["a=1", "b=2"]
     assert "traceparent" not in json.loads(unstamped)["headers"]
     assert len(proxied_run.passed) == 1
+
+
+def test_bytes_that_no_client_should_send_are_passed_on(target: str) -> None:
+    with proxied(target) as proxy, socket.create_connection(_address(proxy), 10) as client:
+        proxy.begin(proxied_run := ProxiedRun(TRACE, STAMP))
+        client.sendall("GET /ä?b=%20 HTTP/1.1\r\nx-kept: one\r\n two\r\n\r\n".encode())
+        answer = http.client.HTTPResponse(client)
+        answer.begin()
+        got = json.loads(answer.read())
+
+    assert got["path"] == "/%C3%A4?b=%20"
+    assert got["headers"]["x-kept"] == "one  two"
+    assert [each.sent.status for each in proxied_run.passed] == [200]
+
+
+def _address(proxy: Proxy) -> tuple[str, int]:
+    host, _, port = urlsplit(proxy.url).netloc.partition(":")
+    return host, int(port)
 
 
 def test_bodies_in_chunks_and_answers_without_one(target: str) -> None:

@@ -5,17 +5,24 @@ from __future__ import annotations
 import gzip
 import http.client
 import json
+import re
 import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
+from contextlib import closing
 
 import pytest
 
 from ldfi.experiments.domain.traffic.waiting_times import Waiting
+from ldfi.explore.external import session
 from ldfi.explore.external.collector import Collector
 from ldfi.explore.external.receiver import InvalidAddress, Receiver, is_loopback, split
 from ldfi.explore.external.requests import SentRequest, as_call, lineage_of, root_span, unanswered
+from ldfi.explore.external.run_result import RunResult, until_whole
+from ldfi.explore.external.session import Elsewhere
+from ldfi.fit.protocol.faults import Fault
 from ldfi.lineage.operation import operation
 from ldfi.lineage.readers.otlp_json import read_fields
 from ldfi.lineage.span import Span, Trace
@@ -43,8 +50,12 @@ def body(service: str = "page", trace: str = TRACE) -> bytes:
 
 
 def post(receiver: Receiver, sent: bytes, path: str = "/v1/traces", **headers: str) -> int:
+    return post_at(receiver.address, sent, path, **headers)
+
+
+def post_at(address: str, sent: bytes, path: str = "/v1/traces", **headers: str) -> int:
     request = urllib.request.Request(
-        f"http://{receiver.address}{path}",
+        f"http://{address}{path}",
         sent,
         {"content-type": "application/json"} | {k.replace("_", "-"): v for k, v in headers.items()},
     )
@@ -226,3 +237,93 @@ def test_what_comes_when_its_run_was_judged_is_counted() -> None:
     collector.begin("f" * 32)
 
     assert collector.late == 1
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "PATIENCE", 1)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_exporters_that_are_away_are_waited_for_and_what_comes_late_of_them_is_let_go() -> None:
+    told: list[str] = []
+
+    def back(said: str) -> None:
+        told.append(said)
+        assert post(elsewhere.receiver, body("another", "e" * 32)) == 200
+
+    elsewhere = Elsewhere("127.0.0.1:0", 0.05, back_off=60, tell=back)
+    traces = iter("12345")
+
+    def make() -> tuple[RunResult, RunResult]:
+        trace = next(traces) * 32
+        elsewhere.begin(trace)
+        if told:
+            assert post(elsewhere.receiver, body(trace="1" * 32)) == 200  # when it is given up
+            assert post(elsewhere.receiver, body(trace=trace)) == 200
+        result = shown(elsewhere, trace)
+        return result, result
+
+    try:
+        result = until_whole(make)
+        late = elsewhere.collector.late
+    finally:
+        elsewhere.close()
+
+    (said,) = told
+    assert re.search(r"the test is run again for \d\d s at the most$", said)
+    assert (result.problem, next(traces), late) == ("", "3", 0)
+    assert elsewhere.waited > 0
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(
+    "why", ["faults", "failed", "unanswered", "refused", "of another trace", "too long"]
+)
+def test_nothing_is_waited_for_where_no_exporter_can_be_away(why: str) -> None:
+    back_off = 0.0 if why == "too long" else 60.0
+    address = "0.0.0.0:0" if why == "refused" else "127.0.0.1:0"
+    elsewhere = Elsewhere(address, 0.05, back_off=back_off, tell=pytest.fail)
+    try:
+        if why in {"refused", "of another trace"}:
+            port = elsewhere.receiver.address.rpartition(":")[2]
+            elsewhere.begin(TRACE)
+            post_at(f"127.0.0.1:{port}", body(trace="f" * 32))
+        faults = [Fault.parse("error@page>http:GET:store/")] if why == "faults" else []
+        status = 0 if why == "unanswered" else 200
+        result = shown(elsewhere, TRACE, faults, status=status, failed=why == "failed")
+    finally:
+        elsewhere.close()
+
+    assert result.problem
+    assert not result.away
+
+
+def shown(
+    elsewhere: Elsewhere,
+    trace: str,
+    faults: Sequence[Fault] = (),
+    *,
+    status: int = 200,
+    failed: bool = False,
+) -> RunResult:
+    """What is seen of a run that has sent one request."""
+    elsewhere.begin(trace)
+    sent = SentRequest(SENT, "GET", "http://127.0.0.1:8080/page/17", NOW, NOW + 1000, status)
+    own = [
+        root_span(trace, ROOT, "app", NOW, NOW + 2000, failed=failed),
+        as_call(trace, ROOT, "app", sent),
+    ]
+    return elsewhere.shown(trace, own, [sent], faults)
+
+
+def test_who_keeps_a_connection_is_hung_up_on_in_the_end() -> None:
+    receiver = Receiver("127.0.0.1:0", "", lambda _: None)
+    connection = http.client.HTTPConnection(receiver.address, timeout=10)
+    connection.request("POST", "/v1/traces", body(), {"content-type": "application/json"})
+    connection.getresponse().read()
+
+    receiver.close()
+
+    with closing(connection):
+        assert connection.sock.recv(1) == b""

@@ -100,7 +100,7 @@ def test_what_is_easily_lost_to_sight_is_found_or_said(session: Session) -> None
         kind = f"test_needed[by_{name if name == 'map' else f'a_{name}'}]"
         assert session.found(kind) == [refused("stock/*")], session.output
         needed.pop(kind)
-    assert len(needed) == 4
+    assert len(needed) == 8
     for test in needed.values():
         assert test["verdict"] == "inconclusive"
         assert "nothing was tried there" in test["reason"]

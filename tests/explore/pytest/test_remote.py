@@ -94,3 +94,39 @@ def test_workers_of_xdist_have_services_of_their_own(tmp_path: Path) -> None:
 
     verdicts = {test: document["verdict"] for test, document in session.tests.items()}
     assert verdicts == {"test_async": "harmful", "test_flaky": "tolerated"}, session.output
+
+
+SILENT = """
+import threading, httpx, pytest
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+class Page(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("content-length", "0")
+        self.end_headers()
+    def log_message(self, *_): pass
+
+@pytest.mark.ldfi(time_limit=1)
+def test_page():
+    with HTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.handle_request).start()
+        assert httpx.get(f"http://127.0.0.1:{server.server_port}/", trust_env=False).is_success
+"""
+
+
+def test_services_that_ran_before_are_waited_for_and_that_is_said(tmp_path: Path) -> None:
+    (tmp_path / "case_silent.py").write_text(SILENT)
+
+    session = Session(
+        *(tmp_path, "--receive", "127.0.0.1:0"),
+        cases=tmp_path,
+        LDFI_BACK_OFF="12",
+        OTEL_BSP_SCHEDULE_DELAY="20",
+        PYTHONPATH=str(ROOT),
+    )
+
+    assert "An exporter that met a closed port keeps away" in session.output
+    document = session.tests["test_page"]
+    assert document["verdict"] == "inconclusive"
+    assert " in 12 s. Run the services with" in document["reason"]

@@ -86,7 +86,7 @@ def test_parameters_of_recordings_are_text_where_they_are_no_path(
     requests, left_out = prepared(
         read_recording(file), {"path": ["7"], "titles": ["7"]}, unsafe=False
     )
-    assert left_out == 0
+    assert not left_out
     sent = parse_qs(urlsplit(requests[0].target).query)
     filled = '["titles",7]' if hole != "*" else "7"
     assert sent == {"path": [value, filled], "q": [value]}
@@ -111,7 +111,7 @@ def test_a_key_is_a_number_where_it_is_read_back_as_it_was_typed(
 ) -> None:
     each = RecordedRequest(path="/x", query={"path": '["titles","*"]'})
     ((whole, _),), left_out = filled([each], {"titles": [typed]})
-    assert left_out == 0
+    assert not left_out
     assert json.loads(str(whole.query["path"])) == ["titles", key]
 
 

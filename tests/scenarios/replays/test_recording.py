@@ -153,7 +153,7 @@ def test_filling_leaves_no_hole_and_loses_no_request_uncounted(
 ) -> None:
     made, left_out = filled(requests, values)
     assert all("*" not in json.dumps([e.path, e.query, e.body]) for e, _ in made)
-    total = sum(weight for _, weight in made) + left_out
+    total = sum(weight for _, weight in made) + sum(each.times for each in left_out)
     assert abs(total - sum(each.times for each in requests)) < 1e-6
 
 
@@ -169,9 +169,43 @@ def test_holes_are_filled_by_the_word_before_them_and_names_stay() -> None:
 def test_what_cannot_be_sent_is_left_out_and_nothing_at_all_is_refused() -> None:
     post, hole = RecordedRequest(method="POST", path="/a"), RecordedRequest(path="/u/*")
     made, left_out = prepared(Recording((post, hole, RecordedRequest(path="/b"))), {}, unsafe=False)
-    assert ([each.name for each in made], left_out) == (["GET /b"], 2)
-    with pytest.raises(InvalidReplay, match="--fill NAME=VALUES"):
+    assert ([each.name for each in made], len(left_out)) == (["GET /b"], 2)
+    with pytest.raises(InvalidReplay, match=r"none of the 2 recorded requests.*--fill u=V"):
         prepared(Recording((post, hole)), {}, unsafe=False)
+
+
+def test_what_is_left_out_is_named_with_the_way_out() -> None:
+    many = [RecordedRequest(path=f"/{'a' * n}/*", times=n) for n in range(1, 61)]
+    post = RecordedRequest(method="POST", path="/orders", times=9)
+    listed = (*many, RecordedRequest(path="/p/*/q/*"), post, RecordedRequest(path="/b"))
+
+    _, left_out = prepared(Recording(listed), {"p": ["7"]}, unsafe=False)
+
+    said, n60, n59 = str(left_out), "a" * 60, "a" * 59
+    assert len(left_out) == 60 * 61 // 2 + 1 + 9
+    assert f"1831 have holes (*): GET /{n60}/*, GET /{n59}/*, " in said
+    assert " and 58 more; --fill a=VALUES, --fill aa=VALUES, --fill aaa=VALUES and 58 more" in said
+    assert said.endswith("9 would change something: POST /orders; --unsafe sends them")
+    assert str(prepared(Recording(listed[-1:]), {}, unsafe=False)[1]) == ""
+
+
+def test_what_is_dropped_of_a_query_is_said_and_what_keeps_it(tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    asked = ("view=full&page=4711", "view=short&user=kim&page=3", "view=full&view=x9")
+    lines = [f'- - - [now] "GET /home?{each} HTTP/1.1" 200 1\n' for each in asked]
+    log.write_text("".join(lines))
+
+    found, kept = (record(log, "access log", keep) for keep in ((), ("view",)))
+
+    words, for_good = found.told()
+    assert (
+        words
+        == "Values of query parameters were dropped: view (full, short). --keep view keeps them."
+    )
+    assert for_good.endswith("for good: page, user.")
+    assert "4711" not in words + for_good
+    assert not any("view (" in line for line in kept.told())
+    assert "view" in {name for each in kept.recording.requests for name in each.query}
 
 
 def test_the_published_schema_is_in_step() -> None:
@@ -235,7 +269,7 @@ def test_what_falcor_is_asked_for_is_recorded_and_filled(tmp_path: Path) -> None
     )
 
     made, left_out = filled(found.requests, {"videos": ["7", "tt9"]})
-    assert left_out == 1
+    assert len(left_out) == 1
     assert [(unquote(each.target), share) for each, share in made] == [
         *((f"/model.json?path={first.replace(HOLE, k)}&path={second}", 0.5) for k in KEYS),
         *((f'/model.json?paths=[["videos",[{k}],"title"],["genres","title"]]', 0.5) for k in KEYS),
@@ -263,7 +297,7 @@ def test_operations_of_graphql_are_recorded_and_filled_each_by_itself(tmp_path: 
     ]
 
     made, left_out = filled(found.requests, {"Home.query": ["query Home { rows }"], "id": ["8"]})
-    assert left_out == 1
+    assert len(left_out) == 1
     assert [each.body for each, _ in made] == [
         {"operationName": "Home", "query": "query Home { rows }", "variables": {"id": "8"}}
     ]

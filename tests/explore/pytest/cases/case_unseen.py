@@ -4,6 +4,8 @@ sight; and the same, where it is not needed."""
 from __future__ import annotations
 
 import http.client
+import multiprocessing
+import os
 import queue
 import socket
 import subprocess
@@ -110,8 +112,31 @@ def by_a_child(_port: int) -> bool:
     return subprocess.run([sys.executable, "-c", ""], check=False).returncode == 0
 
 
+def by_a_fork(_port: int) -> bool:
+    if not (child := os.fork()):
+        os._exit(0)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def by_posix_spawn(_port: int) -> bool:
+    child = os.posix_spawn(sys.executable, [sys.executable, "-S", "-c", ""], os.environ)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def by_a_shell(_port: int) -> bool:
+    return os.system("true") == 0  # noqa: S605, S607
+
+
+def by_spawn_of_multiprocessing(_port: int) -> bool:
+    child = multiprocessing.get_context("spawn").Process(target=print)
+    child.start()
+    child.join()
+    return True  # whatever is the main module there
+
+
 SEEN: list[Callable[[int], bool]] = [by_a_pool, by_map, by_a_thread, by_a_timer, by_a_worker]
 UNSEEN: list[Callable[[int], bool]] = [by_http_client, by_urllib, by_a_socket, by_a_child]
+UNSEEN += [by_a_fork, by_posix_spawn, by_a_shell, by_spawn_of_multiprocessing]
 
 
 def page(port: int, needed: Callable[[int], bool]) -> bool:

@@ -1,0 +1,8 @@
+"""Which loop coroutines run in."""
+
+import pytest
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
