@@ -20,6 +20,8 @@ WELL: Final = 14
 MORE: Final = 12
 """So many more each time after that, or half as many again: the longer all has gone well, the less
 is at stake, and where many fail by themselves it takes a hundred."""
+LEAP: Final = 4
+"""So many times as many at most, where it is known how much of the evidence is there already."""
 
 
 @dataclass(slots=True)
@@ -66,3 +68,13 @@ def following(admitted: int, counted: int, failed: int) -> int:
         well, more = round(WELL / reaching), round(MORE / reaching)
         return max(well, admitted + max(more, admitted // 2))
     return admitted + (1 if 2 * failed >= counted else 2)
+
+
+def still_lacking(admitted: int, shown: float) -> int:
+    """Return how many may be treated in all where *tolerated* lacks some of its evidence.
+
+    ``shown``: the part of it that the ``admitted`` have given. Evidence grows with their number, so
+    as many as it takes are let in at once; where none of it is there, no more than otherwise.
+    """
+    leap = min(LEAP, 1 / shown) if shown > 0 else 0
+    return max(following(admitted, admitted, 0), round(leap * admitted))

@@ -5,7 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.judging.admission import FIRST, FIRST_OF_UNION, WELL, first, following
+from ldfi.experiments.domain.judging.admission import (
+    FIRST,
+    FIRST_OF_UNION,
+    LEAP,
+    WELL,
+    first,
+    following,
+    still_lacking,
+)
 
 
 def test_a_union_begins_with_one_and_a_possible_finding_with_two() -> None:
@@ -43,3 +51,13 @@ def test_where_one_in_so_many_reaches_the_point_it_takes_hardly_more_stages(one_
         assert (total - admitted) / one_in <= max(WELL, admitted / one_in)
         admitted, stages = total, stages + 1
     assert stages <= 14
+
+
+@given(st.integers(1, 1_000), st.floats(-5, 0.999))
+def test_so_many_are_let_in_as_what_is_lacking_takes(admitted: int, shown: float) -> None:
+    total, stage = still_lacking(admitted, shown), following(admitted, admitted, 0)
+    assert stage <= total <= max(stage, LEAP * admitted)
+    if shown <= 0:
+        assert total == stage
+    elif shown >= 1 / LEAP:
+        assert total >= round(admitted / shown)
