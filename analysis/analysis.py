@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 from ldfi.analysis.collect import Collected, Progress, collect
 from ldfi.analysis.narrative import summarize
@@ -61,8 +62,9 @@ def analyze(
 
 def placed(shapes: Shapes) -> Shapes:
     """Give requests the templates that their paths have among all of them."""
-    placing = ClassAssignment()
-    for shape in shapes:
+    placing, mixed = ClassAssignment(), [*shapes]
+    Random(0).shuffle(mixed)  # as they come in traffic, not one user's after another's
+    for shape in mixed:
         run, support = shape.lineage, shape.lineage.support if shape.teaches else None
         for _ in range(min(shape.count, _TELLS)):
             placing.learn(run.service, run.features, support)

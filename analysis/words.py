@@ -7,6 +7,9 @@ from typing import Final
 
 from ldfi.fit.protocol.kinds import OUTLASTED, spoken
 
+NOTHING: Final = "–"
+"""Where there is no figure."""
+
 _HAPPENS: Final = spoken("happens") | {"failed": "fails"}
 """``failed``: by nature, which said no more of it."""
 _WITH: Final = spoken("happens_with")
@@ -48,3 +51,23 @@ def listed(words: Iterable[str], most: int = 6) -> str:
         found = [*found[:most], f"{len(found) - most:,} more"]
     *first, last = found or [""]
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def length(seconds: float | None) -> str:
+    """Write a length of time, in the largest unit that keeps two digits."""
+    if seconds is None:
+        return NOTHING
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def percent(share: float | None) -> str:
+    """Write a share, to the tenth of a percent where it is small."""
+    if share is None:
+        return NOTHING
+    digits = 1 if 0 < abs(share) < 0.1 else 0
+    return f"{share * 100:.{digits}f} %"

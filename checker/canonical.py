@@ -38,7 +38,7 @@ def read(text: str | bytes) -> Any:
 def number(value: float) -> str:
     """Write a double as ECMAScript does: the shortest digits that mean it."""
     if not math.isfinite(value):
-        raise ValueError(f"{value} is no number in JSON")
+        raise ValueError(f"{value} is not a number in JSON")
     if value == 0:
         return "0"
     sign = "-" if value < 0 else ""
@@ -68,7 +68,7 @@ def _write(value: Any) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int):
         if abs(value) > _EXACT:
-            raise ValueError(f"{value} is no number that every reader has")
+            raise ValueError(f"{value} is not a number that every reader has")
         return str(value)
     if isinstance(value, float):
         return number(value)
@@ -100,7 +100,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refused(name: str) -> float:
-    raise ValueError(f"{name} is no number in JSON")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def _whole(digits: str) -> float:
@@ -108,7 +108,7 @@ def _whole(digits: str) -> float:
     if abs(value) <= _EXACT:
         return value
     if number(float(value)) != digits:
-        raise ValueError(f"{digits} is no number that every reader has")
+        raise ValueError(f"{digits} is not a number that every reader has")
     return float(value)
 
 

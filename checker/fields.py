@@ -29,8 +29,7 @@ class Fields:
         return self._left.pop(name)
 
     def has(self, name: str) -> bool:
-        """Return whether there is such a field, and that it is not null; take it where it is
-        null."""
+        """Return whether a field has a value; one that is null is taken, as if it were absent."""
         if name in self._left and self._left[name] is None:
             self._left.pop(name)
         return name in self._left

@@ -10,19 +10,10 @@ from rich.text import Text
 
 from ldfi.analysis.phrases import said_shortly
 from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
+from ldfi.analysis.words import NOTHING, length, percent
 from ldfi.cli.estimate import so_far
 from ldfi.cli.terminal import Card, columns
-from ldfi.cli.words import (
-    NOTHING,
-    STYLES,
-    clock,
-    devices_line,
-    failures,
-    length,
-    percent,
-    styled,
-    when,
-)
+from ldfi.cli.words import STYLES, clock, devices_line, failures, styled, when
 
 if TYPE_CHECKING:
     from ldfi.cli.stream import Event

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from ldfi.analysis.words import percent
 from ldfi.cli.control import HERE, All, AsJson, Limit, Token, Url, connected
 from ldfi.cli.request_names import Exact, called_by_people
 from ldfi.cli.terminal import columns, show
-from ldfi.cli.words import percent
 
 MOST = 2_000
 """What the API gives at most."""

@@ -15,7 +15,24 @@ from ldfi.cli.secret import secret
 if TYPE_CHECKING:
     from ldfi.cli.client import Client
 
-Url = Annotated[str, typer.Option(envvar="LDFI_URL", help="Where the service answers.")]
+HERE = "http://127.0.0.1:8600"
+
+
+def _address(url: str) -> str:
+    """Check the address before anything else is said to be missing. Raises Invalid."""
+    if url != HERE:
+        from ldfi.cli.client import service_url
+
+        service_url(url)
+    return url
+
+
+Url = Annotated[
+    str,
+    typer.Option(
+        envvar="LDFI_URL", callback=_address, is_eager=True, help="Where the service answers."
+    ),
+]
 Token = Annotated[
     str,
     typer.Option(
@@ -42,8 +59,6 @@ Html = Annotated[
     typer.Option("--html", help="Also write a web page that needs nothing from anywhere."),
 ]
 Watch = Annotated[bool, typer.Option("--watch", help="Show what happens until it is over.")]
-
-HERE = "http://127.0.0.1:8600"
 
 
 @contextmanager

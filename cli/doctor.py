@@ -20,7 +20,7 @@ from ldfi.experiments.cluster.examples import ADVICE, is_example
 
 if TYPE_CHECKING:
     from ldfi.cli.client import Client
-    from ldfi.cli.diagnosis import Checkup
+    from ldfi.experiments.queries.diagnosis import Checkup
 
 _ROLE = re.compile(r"you are (\w+)")
 MARKS = {True: ("fine", "green"), False: ("mend", "bold red"), None: ("–", "dim")}
@@ -55,7 +55,13 @@ def doctor(
 
 
 def _looked_at(client: Client, token: str, target: str | None) -> Iterator[Checkup]:
-    from ldfi.cli.diagnosis import Checkup, of_classes, of_keys, of_status, of_traces
+    from ldfi.experiments.queries.diagnosis import (
+        Checkup,
+        of_classes,
+        of_keys,
+        of_status,
+        of_traces,
+    )
 
     role = _role(client)
     yield Checkup("service", True, f"{client.url} answers")
@@ -78,8 +84,8 @@ def _looked_at(client: Client, token: str, target: str | None) -> Iterator[Check
 
 
 def _probed(client: Client, target: str) -> Iterator[Checkup]:
-    from ldfi.cli.diagnosis import Checkup
     from ldfi.cli.probe_target import probed
+    from ldfi.experiments.queries.diagnosis import Checkup
     from ldfi.fit.protocol.keys import VARIABLE, Keys
 
     if _keys()[0] is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ldfi.cli.words import length
+from ldfi.analysis.words import length
 
 ENOUGH: Final = 3
 """Experiments from which on a rate is told: fewer say little about the next."""

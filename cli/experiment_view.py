@@ -8,18 +8,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
+from ldfi.analysis.words import NOTHING, length, percent
 from ldfi.cli.terminal import Card, columns
-from ldfi.cli.words import (
-    NOTHING,
-    devices_line,
-    interval,
-    length,
-    milliseconds,
-    outcome,
-    percent,
-    styled,
-    when,
-)
+from ldfi.cli.words import devices_line, interval, milliseconds, outcome, styled, when
 from ldfi.experiments.domain.judging.shares import BY_ADDRESS
 
 ARMS = ("control", "treatment")

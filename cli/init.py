@@ -20,26 +20,11 @@ import typer
 from ldfi.cli.control import HERE, AsJson
 from ldfi.error_words import system
 from ldfi.errors import Conflict, Invalid
+from ldfi.experiments.queries.process_environment import as_shell, blocks
 
 ROLES: Final = ("admin", "operator", "viewer", "edge", "ingest", "devices", "metrics")
 COMPOSED: Final = "http://ldfi:8600"
 """Where containers reach the service that compose, or Kubernetes, calls `ldfi`."""
-
-STARTED: Final = {
-    "Python": "opentelemetry-instrument python app.py",
-    "Node": "node --import ldfi-fit/register --import ./tracing.js app.js",
-    "Java": "java -javaagent:opentelemetry-javaagent.jar"
-    " -Dotel.javaagent.extensions=ldfi-fit.jar -jar app.jar",
-}
-"""How a service is started with what it is told, by language. Go's says it in its code."""
-
-WRAPPED: Final = {
-    "FastAPI, Starlette, Django (ASGI)": "app = fit.EdgeMiddleware(app)",
-    "Flask": "app.wsgi_app = fit.WSGIEdgeMiddleware(app.wsgi_app)",
-    "Django (WSGI)": "application = fit.WSGIEdgeMiddleware(application)",
-}
-"""The one line of an edge in Python, where the application is complete, by framework."""
-
 
 _TITLES: Final = {
     "ldfi": "the service",
@@ -134,59 +119,12 @@ def name_requests(file: Path) -> Path:
     return file
 
 
-def blocks(url: str) -> dict[str, dict[str, str]]:
-    """List what each kind of process must be told; secrets as `${NAME}`. ``url``: of the service,
-    as they reach it."""
-    service = {
-        "FIT_KEYS": "${FIT_KEYS}",
-        "OTEL_EXPORTER_OTLP_ENDPOINT": url,
-        "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
-        "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20${INGEST_TOKEN}",
-        "OTEL_TRACES_EXPORTER": "otlp",
-        "OTEL_METRICS_EXPORTER": "none",
-        "OTEL_LOGS_EXPORTER": "none",
-        "OTEL_PROPAGATORS": "tracecontext,baggage",
-    }
-    return {
-        "ldfi": {name: f"${{{name}}}" for name in ("LDFI_TOKENS", "LDFI_MEMBER_KEY")},
-        "services": service,
-        "edge": {**service, "LDFI_URL": url, "LDFI_TOKEN": "${EDGE_TOKEN}"},
-    }
-
-
 def as_file(values: Mapping[str, str]) -> str:
     """Write values as shells, compose and systemd read them."""
     foolish = [name for name, value in values.items() if shlex.quote(value) != value]
     if foolish:
         raise Invalid(f"{', '.join(foolish)}: no shell would read that as it is")
     return "".join(f"{name}={value}\n" for name, value in values.items())
-
-
-def as_shell(file: Path, told: Mapping[str, Mapping[str, str]], *, serving: bool = True) -> str:
-    """Write the blocks for shells in which the file was read. ``serving``: the service's, too."""
-    own = [each for each in told["edge"].items() if each not in told["services"].items()]
-    path = str(file) if os.sep in str(file) else f"./{file}"  # or a shell looks for it in PATH
-    service = ["# The service. It says where its pages are.", "ldfi serve", ""]
-    return "\n".join(
-        [
-            "# In every shell that starts one of these, first:",
-            f"set -a; . {shlex.quote(path)}; set +a",
-            "",
-            *(service if serving else []),
-            "# Each service under test, the edge too:",
-            *(_export(*each) for each in told["services"].items()),
-            "# and in Python, so that requests under experiment are kept:",
-            _export("OTEL_TRACES_SAMPLER", "fit"),
-            "",
-            "# The edge, the first service that a request reaches, besides:",
-            *(_export(*each) for each in own),
-            "",
-            "# So told, a service is started with:",
-            *(f"#   {language}: {command}" for language, command in STARTED.items()),
-            "# and the edge has one line more, after `from ldfi import fit`:",
-            *(f"#   {framework}: {line}" for framework, line in WRAPPED.items()),
-        ]
-    )
 
 
 def as_kubernetes(file: Path, told: Mapping[str, Mapping[str, str]]) -> str:
@@ -241,7 +179,3 @@ def write(file: Path, text: str, *, force: bool) -> None:
         ) from None
     except OSError as error:
         raise Invalid(f"{file} cannot be written: {system(error)}") from error
-
-
-def _export(name: str, value: str) -> str:
-    return f'export {name}="{value}"'

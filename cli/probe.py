@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ldfi.cli.diagnosis import NAMED, Checkup
+from ldfi.experiments.queries.diagnosis import NAMED, Checkup
 
 SLOW: Final = 12.0
 """Seconds after which spans are late: by default each process exports every five."""

@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ldfi.cli.diagnosis import Checkup
 from ldfi.cli.probe import Probe, calls_of, of_first, of_second
 from ldfi.errors import NotFound
+from ldfi.experiments.queries.diagnosis import Checkup
 
 if TYPE_CHECKING:
     from ldfi.cli.client import Client

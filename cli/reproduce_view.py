@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from ldfi.analysis.words import NOTHING, length
 from ldfi.cli.terminal import columns
-from ldfi.cli.words import NOTHING, length
 from ldfi.fit.protocol.kinds import shown_as
 from ldfi.lineage.outline import Row, side_by_side
 from ldfi.scenarios.reproduction import Attempt, Reproduction, telling

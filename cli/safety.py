@@ -9,10 +9,11 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
+from ldfi.analysis.words import length
 from ldfi.cli.control import HERE, All, AsJson, Limit, Token, Url, connected
 from ldfi.cli.ids import whole
 from ldfi.cli.terminal import Card, columns, show, show_page
-from ldfi.cli.words import length, when
+from ldfi.cli.words import when
 from ldfi.errors import Unreachable
 
 DOOR_SECONDS: Final = 3.0

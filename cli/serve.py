@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from ldfi.cli.init import as_file, as_shell, blocks, made, write
+from ldfi.cli.init import as_file, made, write
 from ldfi.cli.secret import warn
 from ldfi.error_words import unreadable
 from ldfi.errors import Invalid
 from ldfi.experiments.cluster.role import ProcessRole
+from ldfi.experiments.queries.process_environment import as_shell, blocks
 
 if TYPE_CHECKING:
     from ldfi.experiments.cluster.config import Config

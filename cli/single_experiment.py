@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ldfi.analysis.words import length
 from ldfi.cli import exits
 from ldfi.cli.control import segment
 from ldfi.cli.experiment_view import side_by_side
 from ldfi.cli.terminal import console, show
 from ldfi.cli.watch import Followed, follow, newest_event, over
-from ldfi.cli.words import length
 from ldfi.errors import Conflict, NotFound
 
 if TYPE_CHECKING:

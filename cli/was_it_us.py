@@ -10,13 +10,14 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ldfi.analysis.phrases import said_shortly
+from ldfi.analysis.words import NOTHING
 from ldfi.cli import exits
 from ldfi.cli.control import HERE, AsJson, Limit, Token, Url, connected
 from ldfi.cli.durations import seconds
 from ldfi.cli.local_time import shown_zone
 from ldfi.cli.request_names import Exact, called_by_people
 from ldfi.cli.terminal import columns, show
-from ldfi.cli.words import NOTHING, styled, when
+from ldfi.cli.words import styled, when
 from ldfi.errors import Invalid
 from ldfi.experiments.domain.campaign.windows import Window, window_of
 
@@ -24,17 +25,37 @@ LAST = 900.0
 """Seconds that are looked back where nobody says how far, as the page does."""
 
 
+def _moment(param: typer.CallbackParam, text: str) -> str:
+    """Check a time before a token is asked for. Raises Invalid."""
+    try:
+        window_of(text, "", shown_zone(), time.time(), LAST)
+    except ValueError as error:
+        if "ends before" not in str(error):  # only both together tell
+            raise Invalid(f"{param.opts[0]}: {error}") from error
+    return text
+
+
+def _length(text: str | None) -> str | None:
+    """Check a length of time before a token is asked for. Raises Invalid."""
+    if text is not None:
+        seconds(text, "--last")
+    return text
+
+
 def was_it_us(
     token: Token,
     since: Annotated[
         str,
         typer.Option(
-            "--from", help="From when: 02:10, '2026-11-23 02:10', 2026-11-23T02:10Z; local time."
+            "--from",
+            callback=_moment,
+            help="From when: 02:10, '2026-11-23 02:10', 2026-11-23T02:10Z; local time.",
         ),
     ] = "",
-    until: Annotated[str, typer.Option("--to", help="Until when; now.")] = "",
+    until: Annotated[str, typer.Option("--to", callback=_moment, help="Until when; now.")] = "",
     last: Annotated[
-        str | None, typer.Option(help="Instead: so long until now, as in 15m or 2h.")
+        str | None,
+        typer.Option(callback=_length, help="Instead: so long until now, as in 15m or 2h."),
     ] = None,
     request_class: Annotated[
         str | None, typer.Option("--class", help="Only on this request class.")

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from rich.text import Text
 
+from ldfi.analysis.words import NOTHING
 from ldfi.cli.local_time import shown
 
 STYLES: Final = {
@@ -29,7 +30,6 @@ STYLES: Final = {
     "superseded": "dim",
     "stopped": "dim",
 }
-NOTHING: Final = "–"
 BYSTANDERS_HURT: Final = "bystanders are hurt"
 """How the reason begins of an experiment that hurt others than those it treated."""
 
@@ -44,29 +44,9 @@ def clock(at: float) -> str:
     return f"{shown(at):%H:%M:%S %Z}"
 
 
-def length(seconds: float | None) -> str:
-    """Write a length of time, in the largest unit that keeps two digits."""
-    if seconds is None:
-        return NOTHING
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
-
-
 def milliseconds(seconds: float) -> str:
     """Write a latency."""
     return f"{seconds * 1000:.0f} ms"
-
-
-def percent(share: float | None) -> str:
-    """Write a share, to the tenth of a percent where it is small."""
-    if share is None:
-        return NOTHING
-    digits = 1 if 0 < abs(share) < 0.1 else 0
-    return f"{share * 100:.{digits}f} %"
 
 
 def interval(bounds: Sequence[float] | None) -> str:

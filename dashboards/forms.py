@@ -12,6 +12,7 @@ from urllib.parse import parse_qs
 from fastapi import Depends, Request
 from pydantic import BaseModel, ValidationError
 
+from ldfi.error_words import fault, items, place
 from ldfi.experiments.api.problems import Problem
 
 MEDIA_TYPE: Final = "application/x-www-form-urlencoded"
@@ -70,9 +71,8 @@ def read_as(model: type[Model], fields: Mapping[str, Any]) -> tuple[Model | None
         return model.model_validate(fields, strict=False), {}
     except ValidationError as error:
         problems: dict[str, str] = {}
-        for each in error.errors():
-            message = each["msg"].removeprefix("Value error, ")
-            problems.setdefault(".".join(map(str, each["loc"])), message)
+        for each in items(error):
+            problems.setdefault(place(each["loc"], "."), fault(each, shows=False))
         return None, problems
 
 

@@ -40,9 +40,9 @@ class Stand:
     complete: bool
     findings: tuple[str, ...]
     presumed: tuple[str, ...]
+    """What hurts in one way, and was not tried in these."""
     unreached: tuple[tuple[str, str], ...]
     """What has no injector, and what to install for it."""
-    """What hurts in one way, and was not tried in these."""
     open: tuple[OpenOfSize, ...]
     open_complete: bool
     experiments: int

@@ -19,6 +19,7 @@ from ldfi.dashboards.csp import confined
 from ldfi.dashboards.forms import read_form
 from ldfi.dashboards.render import error_page, rendered
 from ldfi.dashboards.sessions import CSRF_FIELD, CSRF_HEADER, Session, resume
+from ldfi.error_words import faults
 from ldfi.errors import ExperimentsError
 from ldfi.experiments.api.problems import Problem, problem_of
 from ldfi.experiments.api.routes import CHANGING, GuardedRoute, Handler
@@ -95,6 +96,4 @@ async def _check_csrf(request: Request) -> None:
 
 
 def _invalid(error: RequestValidationError) -> Problem:
-    first = error.errors()[0]
-    at = "/".join(map(str, first["loc"]))
-    return Problem(422, "invalid", f"{at}: {first['msg']}")
+    return Problem(422, "invalid", "; ".join(faults(error)))

@@ -51,7 +51,7 @@ def acts(
     live = [each for each in campaigns if each.live()]
     if live and not edges:
         found.append(
-            Act(OPERATOR, "has to look: no edge asks for rules, nothing can be tried", "/audit")
+            Act(OPERATOR, "has to look: no edge asks for rules, nothing can be tried", "/#missing")
         )
     for campaign in live:
         found += _of_campaign(campaign, callees_of, called)

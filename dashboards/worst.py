@@ -12,7 +12,7 @@ from ldfi.analysis.repairs.called import Called
 from ldfi.dashboards.words import devices
 from ldfi.experiments.domain.campaign.lifecycle import SERIOUS, FindingState
 from ldfi.experiments.queries.experiment_summary import Compared
-from ldfi.experiments.queries.finding_summary import CalleesOf, finding_summaries
+from ldfi.experiments.queries.finding_summary import CalleesOf, finding_summaries, share_of
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.schema import FindingRow
 
@@ -66,12 +66,6 @@ def ranked(findings: Iterable[FindingRow], rates: Mapping[str, float]) -> list[W
     hurting = [row for row in findings if row.state in SERIOUS]
     found = [Weakness(row, share_of(row.request_class, rates)) for row in hurting]
     return sorted(found, key=lambda each: severity(each.finding, each.share))
-
-
-def share_of(request_class: str, rates: Mapping[str, float]) -> float | None:
-    """Tell which part of all requests a class is; None where nobody asks for anything."""
-    total = sum(rates.values())
-    return rates.get(request_class, 0.0) / total if total else None
 
 
 def severity(finding: FindingRow, share: float | None) -> tuple[bool, int, float, float, str]:

@@ -37,7 +37,10 @@ from tests.fit.clients.seen_of_kinds import SAME
 DOCS = Path(__file__).parent
 HERE = DOCS / "reference"
 KINDS = DOCS.parent / "fit" / "protocol" / "kinds.json"
-COPIES = [DOCS.parent / "fit" / each / "kinds.json" for each in ("go", "js")]
+COPIES = [
+    DOCS.parent / "fit" / each / "kinds.json"
+    for each in ("go", "js", "java/src/main/resources/dev/ldfi/fit")
+]
 """Other languages' own, which their packages hold."""
 MADE = "<!-- made by docs/generate.py: change the code, not this page -->"
 END = "<!-- end of what docs/generate.py makes -->"

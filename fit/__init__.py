@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from ldfi.fit.asgi import EdgeMiddleware
     from ldfi.fit.functions import point
+    from ldfi.fit.protocol import errors
     from ldfi.fit.protocol.context import FailureContext
+    from ldfi.fit.protocol.errors import InjectedFault
     from ldfi.fit.protocol.faults import Fault
     from ldfi.fit.protocol.points import Point
     from ldfi.fit.runtime import current
@@ -29,10 +31,12 @@ _HOMES: Final = {
     "EdgeMiddleware": "asgi",
     "FailureContext": "protocol.context",
     "Fault": "protocol.faults",
+    "InjectedFault": "protocol.errors",
     "Point": "protocol.points",
     "Sampler": "sampler",
     "WSGIEdgeMiddleware": "wsgi",
     "current": "runtime",
+    "errors": "protocol.errors",
     "install": "startup",
     "point": "functions",
     "uninstall": "startup",
@@ -43,10 +47,12 @@ __all__ = [
     "EdgeMiddleware",
     "FailureContext",
     "Fault",
+    "InjectedFault",
     "Point",
     "Sampler",
     "WSGIEdgeMiddleware",
     "current",
+    "errors",
     "install",
     "point",
     "uninstall",
@@ -57,7 +63,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name. Raises AttributeError for any other (PEP 562)."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    home = import_module(f"{__name__}.{_HOMES[name]}")
+    found = globals()[name] = getattr(home, name, home)  # or the module itself is meant
     return found
 
 

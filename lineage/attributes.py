@@ -198,7 +198,7 @@ _BOTH: Final[_Table] = {
         plain,
         (
             *("rpc.grpc.status_code", "rpc.response.status_code", "grpc.status_code"),
-            "rpc.connect_rpc.error_code",
+            *("grpc.code", "rpc.connect_rpc.error_code"),
         ),
     ),
     # how it failed: what each of these means is said in lineage/outcome.py
@@ -207,6 +207,13 @@ _BOTH: Final[_Table] = {
     "said": (plain, ("otel.status_code",)),
     "census": (plain, ("status.code",)),
     "error": (truth, ("error",)),
+    "message": (
+        truth,
+        (
+            *("exception.message", "exception.stacktrace", "otel.status_description"),
+            *("error.message", "error.msg", "error.stack"),
+        ),
+    ),
     "fault": (truth, ("fault",)),
     "throttle": (truth, ("throttle",)),
     "canceled": (truth, ("canceled", "cancelled")),

@@ -70,7 +70,7 @@ def _died(left: Span, mark: Mark, by_id: Mapping[str, Span]) -> bool:
 
 
 def _said_later(span: Span, left: Span) -> bool:
-    """Return whether the service told, by a span, of anything that ended after the mark."""
+    """Return whether a span is of the same service and ended after the mark."""
     return span.operation.service == left.operation.service and span.end >= left.start
 
 

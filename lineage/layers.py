@@ -33,6 +33,18 @@ _SAME: Final = frozenset({"http", "grpc"})
 """Protocols of outer calls that name the path: the inner call must have the same one."""
 
 
+_PHASES: Final = frozenset(
+    {
+        *("dns.lookup", "tcp.connect", "ipc.connect", "tls.connect"),  # Node's dns and net
+        *("http.getconn", "http.dns", "http.connect", "http.tls", "http.send", "http.receive"),
+        *("RESOLVE", "CONNECT", "SSL handshake"),  # Netty; those above: Go's otelhttptrace
+    }
+)
+"""What spans of a part of a call are named: they reach nobody whom the call does not."""
+
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1", "[::1]", "0.0.0.0"})  # noqa: S104
+
+
 class Inner(Protocol):
     """A call made within another one."""
 
@@ -63,11 +75,20 @@ def transports(outer: Operation, inner: Sequence[_Inner]) -> list[_Inner]:
     ]
 
 
+def is_phase(what: Operation, above: Operation | None) -> bool:
+    """Return whether a span tells of a part of the call ``above`` it: a name that is resolved, a
+    connection that is made."""
+    if above is None or above.kind != "client" or above.service != what.service:
+        return False
+    return above.point is not None and what.name in _PHASES
+
+
 def _one_host(outer: Point, inner: Point) -> bool:
     """Return whether two calls may go to one host; systems are named without any."""
     if outer.kind in {"db", "message", "faas"}:
         return True
-    return not outer.peer or not inner.peer or _host(outer) == _host(inner)
+    hosts = _host(outer), _host(inner)
+    return not all(hosts) or hosts[0] == hosts[1] or _LOOPBACK.issuperset(hosts)
 
 
 def _one_path(outer: Operation, point: Point, inner: Point) -> bool:

@@ -62,8 +62,8 @@ class Lineage:
     arm: str
     reach: str
     """What an injector says on a span of it that it can reach (:mod:`ldfi.fit.protocol.reach`)."""
-    loose: str
-    """The point of the call that is outermost, where no request is: one in a trace of its own."""
+    loose: tuple[str, ...]
+    """The points of the outermost calls, where no request is: they run in a trace of their own."""
     rejoined: frozenset[str]
     """Services whose spans had lost their parents, and were put under the calls around them."""
     parentless: frozenset[str]

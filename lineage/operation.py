@@ -120,9 +120,9 @@ class Operation:
 
     @property
     def may_have_thrown(self) -> bool:
-        """Return whether an exception that is recorded as an event tells how it ended: only of a
-        call, or what may be one, that says it no other way. Who serves may have handled it."""
-        return self.failed is None and (self.point is not None or not self.kind)
+        """Return whether an exception that is recorded as an event tells how it ended, or leaves a
+        doubt: only of a call, or what may be one. Who serves may have handled it."""
+        return self.failed is not True and (self.point is not None or not self.kind)
 
     @property
     def serves(self) -> bool:
@@ -147,8 +147,9 @@ def operation(
     features = _features(name, known)
     telemetry = exports(features) and "point" not in known
     point = None if telemetry else naming.point_of(service, name, kind, known)
-    failed = outcome.failed(status, known, exception and (point is not None or not kind))
-    if status == outcome.STATUS_ERROR and failed is False:  # overruled, and worth a doubt
+    thrown = exception and (point is not None or not kind)
+    failed = outcome.failed(status, known, thrown)
+    if failed is False and (thrown or status == outcome.STATUS_ERROR):  # overruled: a doubt
         fields = (*fields, ("said", "ERROR"))
     features = _features(name, known)
     return Operation(

@@ -8,8 +8,9 @@ Hence:
 - a fault that fired here, of any kind but ``delay``: failed, whatever the codes say (a status 404
   or an empty body, too, for it was no answer of the dependency), unless the same span says that a
   later attempt of the client's own was let through;
-- a **code** (of HTTP, gRPC, JSON-RPC, a proxy's flags, a database) is believed first. An answer of
-  the class 4xx is an answer: the dependency works and said no. It is no evidence of what happens
+- a **code** (of gRPC, JSON-RPC, a database, HTTP, a proxy's flags) is believed first, that of an
+  inner layer before that of its transport: an answer 200 carries errors. An answer of the class 4xx
+  is an answer: the dependency works and said no. It is no evidence of what happens
   when the dependency is gone. Only 408, 425 and 429 speak of the dependency itself, and 444, 460
   and 499 are no answers: nobody was there any more to take one;
 - then the span's own **status**, then the other **marks**: ``error``, a type of error, an exception
@@ -115,10 +116,11 @@ def failed(status: int, fields: Mapping[str, str], exception: bool) -> bool | No
 
 def doubtful(fields: Mapping[str, str]) -> bool:
     """Return whether something speaks for a failure of a span that is not held to have failed."""
-    said = fields.get("said", "").upper() == "ERROR" or _by_code(fields) is True
+    said = _word(fields.get("said", "")) == "ERROR" or _by_code(fields) is True
     typed = not {fields.get("error_type", ""), fields.get("thrown", "")} <= _NO_ERROR
     weak = fields.get("canceled") == "true" or _database(fields.get("db_status", "")) is False
-    return said or weak or typed or _marked(fields)
+    cut = _unanswered(fields) or set(fields.get("status", "")) == {"0"}
+    return said or weak or typed or cut or _marked(fields)
 
 
 def kind(fields: Mapping[str, str]) -> str:
@@ -180,13 +182,19 @@ def _injected(fields: Mapping[str, str]) -> tuple[str, ...]:
 def _status(status: int, fields: Mapping[str, str]) -> int:
     """Read OpenTelemetry's status, also where an exporter to Jaeger or Zipkin wrote it as a tag;
     2 and above were failures in OpenCensus as well."""
-    said = fields.get("said", "").upper()
-    if status == STATUS_UNSET and said:
-        return {"ERROR": STATUS_ERROR, "OK": STATUS_OK}.get(said, STATUS_UNSET)
-    census = _GRPC.get(fields.get("census", ""), "OK")
+    said = _word(fields.get("said", "") or fields.get("census", ""))
+    if status == STATUS_UNSET and said in _WORDS:
+        return _WORDS[said]
+    census = _GRPC.get(_NO_WORD.sub("", fields.get("census", "").lower()), "OK")
     return STATUS_ERROR if status == STATUS_UNSET and census not in _CENSUS_WELL else status
 
 
+def _word(said: str) -> str:
+    """Read a status as it is written in text: ``Error``, ``STATUS_CODE_ERROR``."""
+    return said.upper().removeprefix("STATUS_CODE_")
+
+
+_WORDS: Final = {"ERROR": STATUS_ERROR, "OK": STATUS_OK}
 _CENSUS_WELL: Final = _GRPC_ANSWERS | {"CANCELLED"}
 """CANCELLED has the number that OpenTelemetry's OK has."""
 
@@ -196,15 +204,21 @@ def _by_code(fields: Mapping[str, str]) -> bool | None:
     rpc = _grpc(fields)
     if rpc:
         return rpc not in _GRPC_ANSWERS
+    jsonrpc = fields.get("jsonrpc_error", "")
+    inner = jsonrpc.startswith("-32") and jsonrpc not in _JSONRPC_ANSWERS
+    if inner or _database(fields.get("db_status", "")):
+        return True
     code = _http(fields)
     if code:
         return code >= 500 or code in _UNANSWERED
-    jsonrpc = fields.get("jsonrpc_error", "")
     if jsonrpc:
-        return jsonrpc.startswith("-32") and jsonrpc not in _JSONRPC_ANSWERS
-    if any(flag in _PROXY_FLAGS for flag in fields.get("proxied", "").split(",")):
-        return True
-    return True if _database(fields.get("db_status", "")) else None
+        return False
+    return True if _unanswered(fields) else None
+
+
+def _unanswered(fields: Mapping[str, str]) -> bool:
+    """Return whether a proxy got no whole answer, or could not hand it on."""
+    return any(flag in _PROXY_FLAGS for flag in fields.get("proxied", "").split(","))
 
 
 def _grpc(fields: Mapping[str, str]) -> str:
@@ -247,7 +261,7 @@ def _marked(fields: Mapping[str, str]) -> bool:
     """Return whether something else than a code or a status marks a failure."""
     types = {fields.get("error_type", ""), fields.get("thrown", "")} - _NO_ERROR
     return (
-        any(fields.get(flag) == "true" for flag in ("error", "fault", "throttle"))
+        any(fields.get(flag) == "true" for flag in ("error", "message", "fault", "throttle"))
         or any(_CANCELLED.search(each) is None for each in types)
         or fields.get("answer_class", "").upper() == "SERVER_ERROR"
         or fields.get("job", "").upper() in {"FAILURE", "RETRY"}

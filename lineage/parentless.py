@@ -1,15 +1,15 @@
 """SERVER spans that have lost their parents, as old exporters write them: where they belong.
 
 Such a span says that it is the outermost of its trace, and would hide the request that it is a part
-of. Two things show that it is not: it lies in time within the request's own span, and a call is
-there that nobody has answered.
+of. Two things show that it is not: it lies in time within the request's own span, or a call of
+another service asked for the same and nobody has answered it.
 
 - **Joined** it is under the one call that encloses it, asked for the same method, and has no
-  answer. Several such calls, or several such spans for one call: nobody knows which.
+  answer. Clocks of two hosts may differ by :data:`ldfi.lineage.waiting.SKEW`; times that fit as
+  they are go first.
+- Where clocks are no help, as many spans as there are such calls are joined in their order.
 - Else it is **parentless**: no part of the request as far as anyone can tell, and not the request.
-
-Clocks of two hosts may differ by :data:`ldfi.lineage.waiting.SKEW`; times that fit as they are go
-first.
+  So it is with several calls for one span: nobody knows which.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ldfi.fit.protocol.points import Point
 from ldfi.lineage.operation import Operation
 from ldfi.lineage.shared_ids import parents
 from ldfi.lineage.span import Span
-from ldfi.lineage.waiting import SKEW
+from ldfi.lineage.waiting import SKEW, TICK
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +51,26 @@ def find(spans: Sequence[Span], above: Sequence[int | None]) -> Parentless:
     outermost = [i for i in roots if _says_outermost(spans[i])]
     if len(outermost) > MANY:
         return NONE
-    lost = [i for i in outermost if _is_within(i, roots, spans, SKEW)]
-    if not lost:
-        return NONE
     answered = {above[i] for i, span in enumerate(spans) if span.operation.serves}
     calls = [
         i
         for i, span in enumerate(spans)
         if span.operation.kind == "client" and span.operation.point and i not in answered
     ]
-    joined = _pairs(lost, calls, spans, 0)
-    left = [i for i in lost if i not in joined]
-    joined |= _pairs(left, [c for c in calls if c not in joined.values()], spans, SKEW)
-    joined = {i: call for i, call in joined.items() if _outermost(call, above) != i}
-    apart = {i for i in lost if i not in joined and _is_within(i, roots, spans, 0)}
-    return Parentless(joined, frozenset(apart)) if joined or apart else NONE
+    asked = {
+        i: [c for c in calls if _may_answer(spans[c], spans[i]) and _outermost(c, above) != i]
+        for i in outermost
+    }
+    within = [i for i in outermost if _is_within(i, roots, spans, SKEW)]
+    lost = [i for i in outermost if asked[i]]
+    if not any(i not in lost and _may_be_the_request(spans[i]) for i in roots):
+        lost = []  # each is asked for by another one
+    joined: dict[int, int] = {}
+    for skew in (0, SKEW):
+        joined |= _pairs({i: asked[i] for i in within if i not in joined}, joined, spans, skew)
+    joined |= _in_order({i: asked[i] for i in lost if i not in joined}, joined, spans)
+    apart = {i for i in within if _is_within(i, roots, spans, 0)} | {*lost}
+    return Parentless(joined, frozenset(apart - joined.keys())) if joined or apart else NONE
 
 
 def repaired(spans: Sequence[Span]) -> Sequence[Span]:
@@ -111,26 +116,53 @@ def _outermost(place: int, above: Sequence[int | None]) -> int:
 
 
 def _pairs(
-    lost: Iterable[int], calls: Sequence[int], spans: Sequence[Span], skew: int
+    asked: Mapping[int, Sequence[int]], joined: Mapping[int, int], spans: Sequence[Span], skew: int
 ) -> dict[int, int]:
     """Find the pairs of which each is the only one for the other."""
-    fitting = {i: [c for c in calls if _fits(spans[c], spans[i], skew)] for i in lost}
+    taken = set(joined.values())
+    fitting = {
+        i: [c for c in calls if c not in taken and _encloses(spans[c], spans[i], skew)]
+        for i, calls in asked.items()
+    }
     wanted = Counter(call for found in fitting.values() for call in found)
     return {i: c[0] for i, c in fitting.items() if len(c) == 1 and wanted[c[0]] == 1}
 
 
-def _fits(call: Span, span: Span, skew: int) -> bool:
+def _in_order(
+    asked: Mapping[int, Sequence[int]], joined: Mapping[int, int], spans: Sequence[Span]
+) -> dict[int, int]:
+    """Pair as many spans as there are calls for them, the first with the first; none where one of
+    the calls failed and another did not, for then it matters which."""
+    taken = set(joined.values())
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for i, calls in asked.items():
+        left = sorted((c for c in calls if c not in taken), key=lambda c: (spans[c].start, c))
+        groups.setdefault(tuple(left), []).append(i)
+    wanted = Counter(call for calls in groups for call in calls)
+    return {
+        i: call
+        for calls, found in groups.items()
+        if len(calls) == len(found)
+        and all(wanted[call] == 1 for call in calls)
+        and len({(spans[call].parent_id, spans[call].operation.failed) for call in calls}) == 1
+        for i, call in zip(sorted(found, key=lambda i: (spans[i].start, i)), calls, strict=True)
+    }
+
+
+def _may_answer(call: Span, span: Span) -> bool:
+    """Return whether a span may be what a call asked for, whatever their clocks say."""
     asked, served = call.operation, span.operation
-    return (
-        asked.service != served.service
-        and _encloses(call, span, skew)
-        and _same_method(asked, served)
-    )
+    fits = asked.service != served.service and _length(call) + TICK >= _length(span)
+    return fits and _same_method(asked, served)
+
+
+def _may_be_the_request(span: Span) -> bool:
+    return span.parent_id is None or span.operation.kind == "server"
 
 
 def _encloses(outer: Span, inner: Span, skew: int) -> bool:
-    fits = outer.start - skew <= inner.start and inner.end <= outer.end + skew
-    return fits and _length(outer) >= _length(inner)
+    fits = outer.start - skew <= inner.start and inner.end <= outer.end + skew + TICK
+    return fits and _length(outer) + TICK >= _length(inner)
 
 
 def _length(span: Span) -> int:
@@ -146,7 +178,7 @@ def _same_method(asked: Operation, served: Operation) -> bool:
         wants = {"method": point.operation, "path": point.template or "/"}
     if "method" not in wants or "method" not in got:
         return _last_word(asked) == _last_word(served)
-    one, other = wants.get("path", "/").split("/"), got.get("path", "/").split("/")
+    one, other = (each.get("path", "/").rstrip("/").split("/") for each in (wants, got))
     alike = len(one) == len(other) and all(
         a == b or "*" in (a, b) for a, b in zip(one, other, strict=True)
     )

@@ -110,7 +110,7 @@ def renamed(run: Lineage, names: Mapping[str, str]) -> Lineage:
         fired=faults(run.fired),
         would_fire=faults(run.would_fire),
         relied_on=faults(run.relied_on),
-        loose=names.get(run.loose, run.loose),
+        loose=tuple(names.get(point, point) for point in run.loose),
         callees={names.get(point, point): callee for point, callee in run.callees.items()},
         libraries=_together(run.libraries, names),
         trace=_trace(run.trace, names),

@@ -230,10 +230,10 @@ class Sightings:
         start, end = lineage.start, lineage.start + round(lineage.duration * 1e9)
         self.serving.update(lineage.callees.values())
         self.seen.add(lineage.service)
-        if (event := loose_of(lineage)) is not None:
+        for event in loose_of(lineage):
             self.take_event(event)
-            if lineage.service in self.serving:
-                return  # else it may be where requests begin, in a browser say
+        if lineage.loose and lineage.service in self.serving:
+            return  # else it may be where requests begin, in a browser say
         way = self._way(lineage)
         inner = _at_work(lineage, self._wanted & way.services) if self._wanted else {}
         self._requests.append(_Request(start, end, way, inner))
@@ -391,21 +391,25 @@ class Proposal:
     said: bool | None
 
 
-def loose_of(lineage: Lineage) -> Event | None:
-    """Return a call in a trace of its own as an event; None for anything else."""
-    if not lineage.loose:
-        return None
-    at = lineage.callees.get(lineage.loose) or Point.parse(lineage.loose).peer
+def loose_of(lineage: Lineage) -> list[Event]:
+    """Return the calls of a trace without a request as events; none for any other trace."""
     end = lineage.start + round(lineage.duration * 1e9)
-    return Event("loose", lineage.service, at, lineage.loose, lineage.start, end)
+    spans = lineage.trace.spans if lineage.loose else ()
+    events = []
+    for point in lineage.loose:
+        made = [(each.start, each.end) for each in spans if each.operation.point == point]
+        at = lineage.callees.get(point) or Point.parse(point).peer
+        for began, ended in made or [(lineage.start, end)]:
+            events.append(Event("loose", lineage.service, at, point, began, ended))
+    return events
 
 
-def arrival_of(lineage: Lineage) -> Event | None:
-    """Return a request as an event, if it need not have come from outside."""
+def arrival_of(lineage: Lineage) -> list[Event]:
+    """Return a request as an event, if it need not have come from outside; else none."""
     point = _arrives(lineage)
     end = lineage.start + round(lineage.duration * 1e9)
     at = lineage.service
-    return Event("arrival", at, at, point, lineage.start, end) if point else None
+    return [Event("arrival", at, at, point, lineage.start, end)] if point else []
 
 
 def _arrives(lineage: Lineage) -> str:

@@ -9,6 +9,7 @@ behind the same words:
 - a support that one or two words have is *their own*;
 - a word whose requests keep relying on something of its own is no value: ``/users/me`` stays;
 - where anything is common, every other word is a value of a parameter, and stands as ``*``;
+- words with digits or signs in them, which people hardly call a page, need be fewer to show it;
 - where identifiers stand already (``*``), a word that may be one of them and relies on nothing that
   they do not is one, be there ever so few: of ten capitals drawn at random some have no digit.
 
@@ -29,6 +30,9 @@ from ldfi.fit.protocol.predicate import fits
 
 MANY = 12
 """Different words in one place with the same support, from which on they are values."""
+
+NUMBERED = 5
+"""The same of words that may be identifiers, though no rule is sure; then others are, too."""
 
 OWN = 3
 """Requests that rely on something of their own, without which a word is not held for one."""
@@ -83,7 +87,7 @@ def _below(before: tuple[str, ...], rows: Sequence[Row]) -> Iterator[Learned]:
 
 def _values(words: Mapping[str, Sequence[Row]]) -> frozenset[str]:
     """Name the words in one place that are values of a parameter."""
-    if len(words) < MANY and "*" not in words:
+    if len(words) < NUMBERED and "*" not in words:
         return frozenset()
     counts: dict[str, Counter[frozenset[str]]] = {}
     for word, rows in words.items():
@@ -91,24 +95,32 @@ def _values(words: Mapping[str, Sequence[Row]]) -> frozenset[str]:
         for _, supports in rows:
             counts[word].update(supports)
     beside = {word for word in words if "*" in words and _is_beside(word, counts)}
-    if len(words) < MANY:
-        return frozenset(beside)
+    numbered = {word: each for word, each in counts.items() if _may_be_one(word)}
+    many = NUMBERED if _common(numbered, NUMBERED) else MANY
+    return frozenset(beside | _common(counts, many))
+
+
+def _common(counts: Mapping[str, Counter[frozenset[str]]], many: int) -> set[str]:
+    """Name the words that are values, where the requests of so many share a support."""
     spread = Counter(support for supports in counts.values() for support in supports)
-    if max(spread.values()) < MANY:
-        return frozenset(beside)
-    return frozenset(beside | {word for word, each in counts.items() if _alike(each, spread)})
+    if max(spread.values(), default=0) < many:
+        return set()
+    return {word for word, each in counts.items() if _alike(each, spread)}
 
 
 def _is_beside(word: str, counts: Mapping[str, Counter[frozenset[str]]]) -> bool:
     """Return whether a word beside identifiers is one of them."""
-    drawn = _MAY_BE_DRAWN.fullmatch(word) is not None
-    return word == "*" or (drawn and counts[word].keys() <= counts["*"].keys())
+    return word == "*" or (_may_be_one(word) and counts[word].keys() <= counts["*"].keys())
 
 
-_MAY_BE_DRAWN = re.compile(
-    r"(?=.*[A-Z])(?=.*[0-9])[A-Za-z0-9_-]{6,}|[A-Z]{8,}|[a-z]*[0-9][a-z0-9]{5,}"
-)
-"""Words that may have been drawn at random, and of which no rule is sure."""
+def _may_be_one(word: str) -> bool:
+    """Return whether a word may be an identifier, though no rule is sure."""
+    return _UNLIKE_A_WORD.fullmatch(word) is not None and _NUMBERED_WORD.fullmatch(word) is None
+
+
+_UNLIKE_A_WORD = re.compile(r"(?=.*[0-9]).{4,}|.*[:=].*|[A-Z]{8,}")
+_NUMBERED_WORD = re.compile(r"[A-Za-z]?[a-z]+[0-9]{1,2}")
+"""``oauth2``, ``Page1``."""
 
 
 def _alike(supports: Counter[frozenset[str]], spread: Mapping[frozenset[str], int]) -> bool:
@@ -205,7 +217,7 @@ class Templates:
     def look(self, service: str, method: str, path: str) -> bool:
         """Learn from what is remembered of paths like this one, before it is relied upon."""
         seen = self._groups.get(_group(service, method, path))
-        if seen is None or len(seen.paths) < MANY:
+        if seen is None or len(seen.paths) < NUMBERED:
             return False
         return seen.requests - seen.looked >= len(seen.paths) / 4 and seen.look()
 

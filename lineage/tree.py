@@ -23,7 +23,7 @@ from ldfi.fit.protocol.features import Features
 from ldfi.fit.protocol.points import Point
 from ldfi.lineage.attributes import SERVING
 from ldfi.lineage.exporters import exports
-from ldfi.lineage.layers import transports
+from ldfi.lineage.layers import is_phase, transports
 from ldfi.lineage.naming import CALLING
 from ldfi.lineage.operation import Operation, arrival_point
 from ldfi.lineage.parentless import find
@@ -94,8 +94,8 @@ class Tree:
     a call or a message: the tree has gaps."""
     strangers: int = 0
     """Other requests in the same trace, and spans caught in circles: not in the tree."""
-    loose: str = ""
-    """The point of the call that is outermost, where no request is: one in a trace of its own."""
+    loose: tuple[str, ...] = ()
+    """The points of the outermost calls, where no request is: they run in a trace of their own."""
     rejoined: frozenset[str] = frozenset()
     """Services whose spans had lost their parents, and were put under the calls around them."""
     parentless: frozenset[str] = frozenset()
@@ -147,7 +147,7 @@ def build(trace: Trace) -> Tree | None:
         spans=len(spans),
         orphans=len(orphans) + (not _may_enter(entry)),
         strangers=len(spans) - reached,
-        loose=_loose(entry.operation),
+        loose=_loose(entry, below[root]),
         rejoined=frozenset(spans[i].operation.service for i in lost.joined),
         parentless=frozenset(spans[i].operation.service for i in lost.apart),
     )
@@ -206,8 +206,15 @@ def _may_enter(span: Span) -> bool:
     return span.parent_id is None or span.operation.kind in {"server", ""}
 
 
-def _loose(entry: Operation) -> str:
-    return entry.point or "" if entry.kind in CALLING else ""
+def _loose(entry: Span, calls: Sequence[Call]) -> tuple[str, ...]:
+    """Name the calls of a trace that begins with one, or with work that nobody asked for: a span of
+    kind INTERNAL without a parent, as a new root within a request leaves it."""
+    what = entry.operation
+    if what.kind in CALLING:
+        return (what.point,) if what.point else ()
+    if what.kind == "internal" and entry.parent_id is None:
+        return tuple(sorted({call.point for call in calls if call.service == what.service}))
+    return ()
 
 
 def _count(links: _Links, starts: list[int]) -> int:
@@ -266,7 +273,7 @@ def _node(
     if point is None and what.serves and _arrives(what, above) and not exports(what.features):
         caller = above.service if above else "unknown"
         point, answer = arrival_point(caller, what), span
-    if point is None:
+    if point is None or is_phase(what, above):
         return inner
     inner.sort(key=_by_start)
     callee = answer.operation if answer else None

@@ -76,17 +76,26 @@ class _Part(BaseModel):
 class ConditionOf(_Part):
     """One condition of a request class."""
 
-    feature: Harmless
-    value: Harmless | None = None
-    negated: bool = False
+    feature: Harmless = Field(
+        description="What is looked at of a request: method, path, a parameter.",
+        examples=["method"],
+    )
+    value: Harmless | None = Field(
+        default=None,
+        description="What it has to be; null: whatever it is, as long as it is there.",
+        examples=["GET"],
+    )
+    negated: bool = Field(default=False, description="Whether the condition is turned round.")
 
 
 class RequestClass(_Part):
     """Which requests behave alike: a predicate over what is known when one arrives."""
 
-    name: Harmless = Field(examples=["GET /boot"])
+    name: Harmless = Field(description="What the service calls it.", examples=["GET /boot"])
     service: Harmless = Field(default="", description="Where its requests enter.")
-    predicate: list[ConditionOf] = []
+    predicate: list[ConditionOf] = Field(
+        default=[], description="Conditions, all of which its requests meet; none: every request."
+    )
 
     def meant(self) -> Predicate:
         """Make the predicate that an edge evaluates."""
@@ -96,8 +105,19 @@ class RequestClass(_Part):
 class Request(_Part):
     """An exemplar of the class. `*` stands where something was taken out, or never known."""
 
-    method: Literal["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]
-    path: Annotated[str, Field(pattern=r"^/[^\s?#]*$", max_length=2048)]
+    method: Literal["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"] = Field(
+        description="The HTTP method."
+    )
+    path: Annotated[
+        str,
+        Field(
+            description="The path, which begins with /; `*` stands for a segment that was taken "
+            "out.",
+            pattern=r"^/[^\s?#]*$",
+            max_length=2048,
+            examples=["/boot"],
+        ),
+    ]
     query: str = Field(default="", description="Raw, without `?`.", max_length=MAX_QUERY_LENGTH)
     headers: dict[Header, Harmless] = Field(
         default={},
@@ -135,8 +155,8 @@ class Request(_Part):
 class Arm(_Part):
     """Devices of one arm of the experiment that convicted it, and how many saw a failure."""
 
-    devices: Annotated[int, Field(ge=0)]
-    failures: Annotated[int, Field(ge=0)]
+    devices: Annotated[int, Field(description="Devices that were compared.", ge=0)]
+    failures: Annotated[int, Field(description="How many of them reported a failure.", ge=0)]
 
 
 class Seen(_Part):
@@ -147,25 +167,39 @@ class Seen(_Part):
     )
     seconds: float | None = Field(default=None, description="How long that user waited.")
     control: Arm | None = Field(default=None, description="Devices that no fault was injected for.")
-    treatment: Arm | None = None
+    treatment: Arm | None = Field(
+        default=None,
+        description="Devices that the faults were injected for; null: no experiment is on record.",
+    )
 
 
 class Call(_Part):
     """A call, and the calls within it. `callee`: what answered, where it is known."""
 
-    call: Harmless
-    callee: Harmless = ""
-    times: Annotated[int, Field(ge=1)] = 1
-    failed: bool = False
-    fired: list[FaultKind] = Field(default=[], description="What was injected into it.")
-    calls: list[Call] = []
+    call: Harmless = Field(
+        description="What was called: the kind of call and its operation.",
+        examples=["GET playlist/*"],
+    )
+    callee: Harmless = Field(
+        default="", description="What answered; empty: nobody knows.", examples=["playlist"]
+    )
+    times: Annotated[
+        int, Field(description="How many calls alike came one after the other.", ge=1)
+    ] = 1
+    failed: bool = Field(default=False, description="Whether it failed.")
+    fired: list[FaultKind] = Field(
+        default=[], description="What was injected into it.", examples=[["error"]]
+    )
+    calls: list[Call] = Field(
+        default=[], description="The calls within it, in their order.", examples=[[]]
+    )
 
 
 class Lineages(_Part):
     """What a request that goes right calls, and what the one called that failed."""
 
-    expected: list[Call] = []
-    observed: list[Call] = []
+    expected: list[Call] = Field(default=[], description="Calls of a request that goes right.")
+    observed: list[Call] = Field(default=[], description="Calls of the one that failed.")
 
     def outlines(self) -> tuple[list[Outline], list[Outline]]:
         """List the calls of both lineages, to be laid side by side."""
@@ -175,11 +209,27 @@ class Lineages(_Part):
 class Evidence(_Part):
     """Where it comes from: ids in the service that found it, traces in one's tracing system."""
 
-    finding: Harmless | None = None
-    state: Harmless | None = None
-    campaign: Harmless | None = None
-    experiment: Harmless | None = None
-    traces: list[Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]] = []
+    finding: Harmless | None = Field(
+        default=None,
+        description="Id of the finding; null: it was written by hand.",
+        examples=["3f1c9a52b7de"],
+    )
+    state: Harmless | None = Field(
+        default=None,
+        description="What had become of the finding when this was written; null: not known.",
+    )
+    campaign: Harmless | None = Field(
+        default=None, description="Id of the campaign that found it; null: not known."
+    )
+    experiment: Harmless | None = Field(
+        default=None,
+        description="Id of the experiment that shows best that it hurts; null: not known.",
+    )
+    traces: list[Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]] = Field(
+        default=[],
+        description="Trace ids of requests that failed under it.",
+        examples=[["5b8efff798038103d269b633813fc60c"]],
+    )
     minimal: bool = Field(
         default=True, description="No proper subset of the faults is known to be enough."
     )
@@ -188,8 +238,12 @@ class Evidence(_Part):
 class Environment(_Part):
     """Where it was found, and by what."""
 
-    ldfi: str = Field(description="Version of ldfi.")
-    found: Annotated[str, Field(description="When, in UTC, ISO 8601.")] | None = None
+    ldfi: str = Field(description="Version of ldfi.", examples=["0.2.0"])
+    found: Annotated[str, Field(description="When, in UTC, ISO 8601.")] | None = Field(
+        default=None,
+        description="When it was found, in UTC, ISO 8601; null: not known.",
+        examples=["2026-01-01T00:00:00Z"],
+    )
     verified: str | None = Field(default=None, description="When it was last tried again, in UTC.")
     class_version: int | None = Field(
         default=None, description="Goes up when the class's lineage changes."
@@ -201,27 +255,35 @@ class Scenario(_Part):
 
     version: Literal[1] = Field(description="Of this format.")
     id: Annotated[str, Field(pattern=r"^[0-9a-zA-Z_-]{1,40}$")] = Field(
-        description="Of the failing set: the same set of the same class has the same id anywhere."
+        description="Of the failing set: the same set of the same class has the same id anywhere.",
+        examples=["3f1c9a52b7de"],
     )
-    title: Harmless
-    request_class: RequestClass
-    request: Request
+    title: Harmless = Field(
+        description="What it is, in a sentence.",
+        examples=["GET /boot is lost when playlist does not answer"],
+    )
+    request_class: RequestClass = Field(description="The class whose requests fail.")
+    request: Request = Field(description="A request of that class, to be sent.")
     faults: Annotated[list[FaultText], Field(min_length=1)] = Field(
-        description="KIND@POINT, or KIND:FIRST@POINT for the first so many calls of a request."
+        description="KIND@POINT, or KIND:FIRST@POINT for the first so many calls of a request.",
+        examples=[["error@api>http:GET:playlist/*"]],
     )
     hypothesis: list[Annotated[str, AfterValidator(_variable)]] = Field(
         default=[],
         description="The same in the words of the finding, where those are not the faults: "
         "down@SYSTEM stands for an error at each of its points.",
+        examples=[["error@api>http:GET:playlist/*"]],
     )
     delay: Annotated[float, Field(gt=0, le=9999)] = Field(
         10.0, description="Seconds that a delay hangs, at the longest."
     )
     expect: Expected = Field(default=Expected(), description="What a good answer is.")
-    seen: Seen = Seen()
-    lineage: Lineages = Lineages()
-    evidence: Evidence = Evidence()
-    environment: Environment
+    seen: Seen = Field(default=Seen(), description="What users' devices saw.")
+    lineage: Lineages = Field(
+        default=Lineages(), description="Both lineages, to be laid side by side."
+    )
+    evidence: Evidence = Field(default=Evidence(), description="Where it comes from.")
+    environment: Environment = Field(description="What it was found with, and when.")
 
     @model_validator(mode="after")
     def _one_fault_a_point(self) -> Self:

@@ -59,13 +59,6 @@ class SatSolver:
                 return Answer(best, optimal=True)
             bound = best.bit_count() - 1
 
-    def feasible(self, now: Hypotheses, deadline: Deadline) -> int | None:
-        """Find any minimal hypothesis, whatever its size; None if there is none, or none in
-        time."""
-        self._follow(now)
-        found = self._solve([*self._selectors.values()], None, deadline)
-        return _shrink(self._model(), now) if found else None
-
     def _reset(self) -> None:
         self._solver = Glucose4(incr=False)
         self._top = 0

@@ -7,8 +7,9 @@ somebody (``@ann``), nor point at something (``#12``), nor begin markup.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final, Literal, get_args
 
 from ldfi.analysis.phrases import said_fault, said_outcome
@@ -44,7 +45,8 @@ class Issue:
 @dataclass(frozen=True, slots=True)
 class Subject:
     """A finding of which to write. ``url``: its page; empty where the service does not know its
-    own address."""
+    own address. ``found_at``: Unix seconds. ``share``: of all requests, those of its class; None
+    where nobody asks for anything. ``command``: with which to see it."""
 
     id: str
     faults: Sequence[str]
@@ -53,6 +55,9 @@ class Subject:
     counts: Mapping[str, Any]
     callees: Mapping[str, str]
     advice: Advice
+    found_at: float
+    share: float | None
+    command: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +77,10 @@ def issue(finding: Subject, tracker: Tracker) -> Issue:
     parts = [
         style.text(f"{finding.advice.sentence}."),
         style.text(said_outcome(finding.counts, "harmful")),
+        "\n".join(style.item.format(fact) for fact in _facts(finding, style)),
         *_causes(finding, style),
         *_repairs(finding, style),
         _reproduce(finding, style),
-        _footer(finding, style),
     ]
     title = finding.advice.sentence
     for reference in _REFERENCES[tracker]:
@@ -137,14 +142,17 @@ def _repairs(finding: Subject, style: _Style) -> list[str]:
 
 def _reproduce(finding: Subject, style: _Style) -> str:
     title = style.heading.format("How to see it")
-    command = f"ldfi reproduce {finding.id} --target https://staging.example.com"
     after = f"ldfi findings verify {finding.id}    # once the repair is deployed"
-    block = style.block.format(f"{command}\n{after}")
+    block = style.block.format(f"{finding.command}\n{after}")
     return f"{title}\n\n{block}"
 
 
-def _footer(finding: Subject, style: _Style) -> str:
+def _facts(finding: Subject, style: _Style) -> Iterator[str]:
+    """Yield what whoever is assigned asks first: whose it is, whom it hurts, since when, where."""
     owners = " ".join(finding.advice.owners)
-    owned = f"Owner: {owners}. " if owners else ""
-    page = f" {finding.url}" if finding.url else ""
-    return f"{owned}Finding {style.code(finding.id)}, {style.text(finding.state)}.{page}"
+    yield f"Owner: {owners or 'nobody is known to own it'}"
+    if finding.share is not None:
+        yield f"Share of traffic: {100 * finding.share:.3g} % of all requests"
+    yield f"First seen: {datetime.fromtimestamp(finding.found_at, UTC):%Y-%m-%d %H:%M} UTC"
+    page = f": {finding.url}" if finding.url else ""
+    yield f"Finding {style.code(finding.id)}, {style.text(finding.state)}{page}"

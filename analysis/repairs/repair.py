@@ -107,7 +107,7 @@ def _transaction(each: Break, names: Mapping[str, str]) -> Repair:
 def _fallbacks(
     faults: Sequence[str], broken: Sequence[Break], names: Mapping[str, str]
 ) -> Iterator[Repair]:
-    """Return where there are several breaks it is enough that one of their callers copes."""
+    """Suggest a fallback for each caller; of several callers it is enough that one has it."""
     seen = set()
     for each in broken:
         if each.caller in seen:

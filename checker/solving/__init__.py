@@ -55,7 +55,7 @@ def check(certificate: Any) -> list[str]:
 def examine(certificate: Any) -> Report:
     """Check a certificate. Raises UnreadableCertificate where it is none of this format."""
     if not isinstance(certificate, dict):
-        raise UnreadableCertificate("this is not a certificate: it is no JSON object")
+        raise UnreadableCertificate("this is not a certificate: it is not a JSON object")
     if certificate.get("format") == "ldfi-certificate/1":
         raise UnreadableCertificate(
             "this certificate is of an older format, 'ldfi-certificate/1', which lacks what a check"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ldfi.analysis.phrases import others_alone, said_fault, said_outcome
@@ -12,10 +12,10 @@ from ldfi.dashboards.lineage_graph import LineageGraph, difference
 from ldfi.dashboards.run_tree import SideBySide, callees_of, runs_shown, side_by_side
 from ldfi.dashboards.words import capitalised
 from ldfi.experiments.api.repairs import Explained
+from ldfi.experiments.queries.finding_commands import Command, finding_commands, reproduce_command
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 from ldfi.lineage.run import Run, Runs
-
-TARGET = "https://staging.example.com"
+from ldfi.scenarios.scenario import Scenario
 
 NAMES: Mapping[Tracker, str] = {"github": "GitHub", "gitlab": "GitLab", "jira": "Jira"}
 
@@ -55,7 +55,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class FindingStory:
-    """``commands``: what each does, and how it is written."""
+    """``last_seen``: Unix seconds, when it last hurt as far as is on record."""
 
     finding: FindingRow
     title: str
@@ -72,7 +72,12 @@ class FindingStory:
     runs: Runs
     beside: SideBySide | None
     graph: LineageGraph | None
-    commands: tuple[tuple[str, str], ...]
+    last_seen: float
+    commands: tuple[Command, ...]
+    needs_body: bool
+    """Whether the request has a body, of which only the shape is known."""
+    share: float | None
+    """Of all requests, those that are of this class; None where nobody asks for anything."""
     advice: Advice
     issues: tuple[tuple[str, Issue], ...]
     """What each tracker is given, by the tracker's name."""
@@ -83,11 +88,13 @@ def finding_story(
     experiments: Sequence[ExperimentRow],
     history: Sequence[AuditRow],
     public_url: str,
+    scenario: Scenario | None = None,
 ) -> FindingStory:
     """Tell the story of a finding. ``experiments``: those that tried just this, the newest
-    first. ``public_url``: where this service is; empty where it does not know."""
+    first. ``public_url``: where this service is; empty where it does not know. ``scenario``: None
+    where none can be made of it."""
     finding, callees = explained.row, explained.callees
-    subject = explained.subject(public_url)
+    subject = explained.subject(public_url, reproduce_command(finding.id, scenario))
     hurt = [each for each in experiments if each.verdict == "harmful"]
     harmful = next(iter(hurt), None)
     proof = explained.proof
@@ -116,7 +123,10 @@ def finding_story(
         runs=runs,
         beside=side_by_side(*both) if both else None,
         graph=difference(*both) if both else None,
-        commands=tuple(_commands(finding.id)),
+        last_seen=max([finding.found_at, *(each.ended_at or 0.0 for each in hurt)]),
+        commands=tuple(finding_commands(finding.id, scenario)),
+        needs_body=scenario is not None and scenario.request.body is not None,
+        share=explained.share,
         advice=explained.advice,
         issues=tuple((NAMES[tracker], issue(subject, tracker)) for tracker in TRACKERS),
     )
@@ -126,19 +136,6 @@ def _of_harm(verdict: str | None) -> str | None:
     """Return the verdict of an experiment as it counts beside a finding: that one of them was
     tolerated does not mean that users get what they ask for."""
     return verdict if verdict == "harmful" else None
-
-
-def _commands(identity: str) -> Iterator[tuple[str, str]]:
-    yield "Send one request with these failures", f"ldfi reproduce {identity} --target {TARGET}"
-    yield (
-        "The same as a file, to keep beside the code",
-        (
-            f"ldfi findings scenario {identity} --out {identity}.yaml\n"
-            f"ldfi reproduce {identity}.yaml --target {TARGET}"
-        ),
-    )
-    yield "As one request of curl", f"ldfi export curl {identity} --target {TARGET}"
-    yield "Try it again on live traffic, on a few users", f"ldfi findings verify {identity}"
 
 
 def _spread(experiment: ExperimentRow | None) -> str:

@@ -29,6 +29,7 @@ from ldfi.experiments.api.repairs import Explained, called_of, explained, owners
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.domain.campaign.lifecycle import SERIOUS
+from ldfi.experiments.queries.finding_commands import scenario_if_any
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import findings
 from ldfi.experiments.store.database import Database
@@ -136,7 +137,7 @@ async def file(
 
 
 def told(session: Session, engine: Engine, finding_id: str, request: Request) -> FindingStory:
-    """Tell everything there is to tell of a finding: four queries. Raises NotFound."""
+    """Tell everything there is to tell of a finding: seven queries. Raises NotFound."""
     row = findings.load(session, finding_id)
     tried = (
         select(ExperimentRow)
@@ -151,7 +152,9 @@ def told(session: Session, engine: Engine, finding_id: str, request: Request) ->
     experiments = list(session.scalars(tried))
     history = list(session.scalars(done.limit(HISTORY)))
     mending = explained(session, [row], engine, owners_of(request), called_of(request))[0]
-    return finding_story(mending, experiments, history, request.app.state.public_url)
+    url = request.app.state.public_url or str(request.base_url).rstrip("/")
+    scenario = scenario_if_any(session, finding_id)
+    return finding_story(mending, experiments, history, url, scenario)
 
 
 def _page(request: Request, story: FindingStory, status: int = 200, problem: str = "") -> Response:

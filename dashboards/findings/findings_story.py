@@ -12,9 +12,10 @@ from urllib.parse import urlencode
 
 from ldfi.analysis.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.dashboards.words import age
-from ldfi.dashboards.worst import STATES, Which, severity, share_of
+from ldfi.dashboards.worst import STATES, Which, severity
 from ldfi.experiments.api.repairs import Explained
 from ldfi.experiments.domain.campaign.lifecycle import SERIOUS
+from ldfi.experiments.queries.finding_summary import share_of
 from ldfi.experiments.store.schema import FindingRow
 from ldfi.fit.protocol.kinds import outlasted
 

@@ -23,13 +23,15 @@ MOST_WORDS: Final = 12
 MOST_POINTS: Final = 20
 """Points that a word stands for, because they reach something of that name."""
 
-BESIDE: Final[tuple[tuple[str, str, Role], ...]] = (
-    ("Was it us?", "/was-it-us", "viewer"),
-    ("New campaign", "/campaigns/new", "operator"),
-    ("Halt everything", "/halt", "operator"),
-    ("Tokens", "/tokens", "admin"),
+ACTIONS: Final[tuple[tuple[str, str, Role, str], ...]] = (
+    ("Was it us?", "/was-it-us", "viewer", "incident outage"),
+    ("New campaign", "/campaigns/new", "operator", "start try experiment"),
+    ("Halt everything", "/halt", "operator", "stop kill switch emergency"),
 )
-"""Pages within no place, and the role that each takes."""
+"""What can be done from anywhere: where, the role that it takes, and what else people call it."""
+
+TOKENS: Final = ("Tokens", "/tokens", "")
+"""A page within no place, for admins."""
 
 _AROUND: Final = "()“”\"',;:.?"
 _SENTENCE: Final = frozenset(
@@ -102,6 +104,7 @@ def groups(
     rows = list(stored)
     of = {what: [each for each in rows if each.what == what] for what in _TOLD}
     told = [
+        Group("Actions", _actions(words, caller)),
         Group("Pages", _pages(words, caller)),
         _group("Services", [_service(name) for name in _having(words, services)]),
         _group("Request classes", [_class(n, called) for n in _having(words, classes, called)]),
@@ -168,9 +171,17 @@ def _having(
     return found[: SHOWN + 1]
 
 
+def _actions(words: Sequence[Term], caller: Caller) -> list[Hit]:
+    return [
+        Hit(name, to)
+        for name, to, role, also in ACTIONS
+        if caller.may(role) and all(each.text in f"{name} {also}".casefold() for each in words)
+    ]
+
+
 def _pages(words: Sequence[Term], caller: Caller) -> list[Hit]:
     listed = [(name, to, place) for place, pages in PLACES for to, name in pages]
-    listed += [(name, to, "") for name, to, role in BESIDE if caller.may(role)]
+    listed += [TOKENS] if caller.may("admin") else []
     return [
         Hit(name, to, place if place != name else "")
         for name, to, place in listed

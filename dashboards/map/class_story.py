@@ -14,6 +14,7 @@ from ldfi.dashboards.proved import Stand, runs_of, stand_of
 from ldfi.dashboards.roles import ROLES, Role, roles_of
 from ldfi.dashboards.words import listed
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
+from ldfi.experiments.domain.gates.current_state import CurrentState, unwell
 from ldfi.experiments.domain.traffic.catalogue import KnownClass, Look
 from ldfi.experiments.domain.traffic.observed_kinds import shown_often
 from ldfi.fit.protocol.predicate import Condition, Predicate
@@ -59,6 +60,9 @@ class ClassStory:
     looks: tuple[Look, ...]
 
 
+STEADY_STATE: Final = "steady state does not hold"
+"""How the reason begins where the requests of a class fail by themselves."""
+
 DONE: Final[Mapping[str, str]] = {
     "class created": "It was seen for the first time",
     "class changed": "What it relies on has changed",
@@ -97,6 +101,20 @@ def class_story(known: KnownClass, knowledge: Knowledge, certificate: dict[str, 
         stand=stand_of(certificate, callees),
         looks=tuple(known.looks),
     )
+
+
+def stopped_by(
+    knowledge: Knowledge, current_state: CurrentState, waiting: Iterable[str]
+) -> tuple[str, ...]:
+    """List why nothing is tried on a class now, the cause first; empty where something may be.
+    ``waiting``: what campaigns wait for there."""
+    ill = unwell(knowledge, current_state)
+    reasons = [] if ill is None else [ill.removeprefix(f"{knowledge.name}: ")]
+    reasons += [each for each in waiting if not (reasons and each.startswith(STEADY_STATE))]
+    if not reasons:
+        return ()
+    causes = (e.words for e in current_state.signs.failing if knowledge.points & {*e.points})
+    return tuple(dict.fromkeys([*causes, *reasons]))
 
 
 def _varieties(known: KnownClass) -> tuple[WayToGo, ...]:

@@ -12,7 +12,7 @@ from ldfi.analysis.phrases import said_point
 from ldfi.dashboards.curves import looks_picture
 from ldfi.dashboards.evidence_kept import evidence_kept
 from ldfi.dashboards.experiment_rows import tried_of
-from ldfi.dashboards.map.class_story import DONE, class_story, point_story
+from ldfi.dashboards.map.class_story import DONE, class_story, point_story, stopped_by
 from ldfi.dashboards.proved import Proved
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.roles import ROLES
@@ -95,7 +95,11 @@ async def show(name: str, request: Request, engine: Running, db: Db, _caller: Vi
         experiments = [experiment_summary(row) for row in session.scalars(tried.limit(NEWEST))]
         changes = list(session.scalars(done.order_by(AuditRow.id.desc()).limit(NEWEST)))
     story = class_story(known, evidence.knowledge, evidence.certificate)
-    view = ClassView.of(known, clock.now(), engine.scheduler.state.injectors)
+    now = clock.now()
+    view = ClassView.of(known, now, engine.scheduler.state.injectors)
+    campaigns = [each for each in engine.scheduler.state.campaigns.values() if each.live()]
+    waiting = [each.waiting[name] for each in campaigns if name in each.waiting]
+    current_state = await engine.current_state(now)
     reached = known.traffic.topology.callees
     return rendered(
         request,
@@ -103,6 +107,7 @@ async def show(name: str, request: Request, engine: Running, db: Db, _caller: Vi
         story=story,
         stands=Proved(name, 0.0, story.stand).sentence,
         view=view,
+        stopped=stopped_by(evidence.knowledge, current_state, waiting),
         unreached=[(said_point(at, reached), at, do) for at, do in view.no_injector.items()],
         looks=looks_picture(story.looks) if len(story.looks) > 1 else None,
         findings=findings,

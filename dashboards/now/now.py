@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request, Response
 from ldfi.dashboards.experiment_rows import KINDS
 from ldfi.dashboards.now import strip
 from ldfi.dashboards.now.day_kept import day_kept
+from ldfi.dashboards.now.missing import missing
 from ldfi.dashboards.now.now_story import ACTS, now_story
 from ldfi.dashboards.render import rendered, viewers_zone
 from ldfi.dashboards.route import PageRoute
@@ -60,10 +61,13 @@ async def first(request: Request, engine: Running, db: Db, _caller: Viewer) -> R
         hour = arming.charged_within(session, arming.HOUR, now)
         day = arming.charged_within(session, arming.DAY, now)
         jumped = switches.jumped(session, now)
+    url = request.app.state.public_url or str(request.base_url).rstrip("/")
+    lacks = story.standing.missing and not story.running
     return rendered(
         request,
         "now/now.html",
         story=story,
+        missing=missing(engine, request.app.state.otlp_grpc, url, now) if lacks else None,
         axis=strip.axis(story.hours),
         kinds=KINDS,
         most_acts=ACTS,

@@ -16,6 +16,7 @@ from ldfi.analysis.repairs.called import Called
 from ldfi.dashboards.experiment_rows import Kind
 from ldfi.dashboards.now import strip
 from ldfi.dashboards.now.day_kept import DayKept
+from ldfi.dashboards.now.missing import why_nothing_can_be_tried
 from ldfi.dashboards.todo import Act, acts
 from ldfi.dashboards.words import devices
 from ldfi.dashboards.worst import SHOWN, Hurting, callees, hurting, ranked
@@ -47,14 +48,14 @@ class StatusLine:
     """``hurt``: of each experiment that may inject something now, the treated devices that failed
     so far, and bystanders. ``day``: the same of all experiments of the last 24 hours.
     ``counting``: experiments that inject nothing any more and wait for their last devices.
-    ``waiting``: how much waits for somebody."""
+    ``waiting``: how much waits for somebody. ``missing``: why nothing could be injected; empty
+    where something could."""
 
     hurt: Sequence[tuple[int, int]]
     counting: int
     halted: bool
     breach: bool
-    stuck: bool
-    """Campaigns go on, and no edge asks for rules."""
+    missing: str
     waiting: int
     day: tuple[int, int] = (0, 0)
 
@@ -65,8 +66,8 @@ class StatusLine:
             return f"{self._running()} {self._harm()}"
         if self.halted:
             return "Nothing is injected. Everything is halted."
-        if self.stuck:
-            return "Nothing can be injected: no edge asks for rules."
+        if self.missing:
+            return f"Nothing can be injected: {self.missing}."
         if self.breach:
             return "Nothing is injected. A guardrail is breached."
         return f"Nothing is injected. {self._well()}"
@@ -78,7 +79,7 @@ class StatusLine:
             return "bad"
         if self.hurt:
             return "bad" if any(map(any, self.hurt)) else "busy"
-        return "busy" if self.stuck or self.waiting else "calm"
+        return "busy" if self.missing or self.waiting else "calm"
 
     def _running(self) -> str:
         count = len(self.hurt)
@@ -175,7 +176,7 @@ def now_story(
     marks = [(row.request_class, mark) for row in made[:ROWS] for mark in row.marks]
     return NowStory(
         now=now,
-        standing=_standing(engine, edges, len(must), today),
+        standing=_standing(engine, now, len(must), today),
         running=_running(engine, callees_of),
         day=today,
         rows=made[:ROWS],
@@ -234,11 +235,10 @@ def _active(engine: Engine) -> list[Experiment]:
     return [each for each in live_experiments(engine).values() if each.active]
 
 
-def _standing(engine: Engine, edges: int, waiting: int, day: Exposure) -> StatusLine:
+def _standing(engine: Engine, now: float, waiting: int, day: Exposure) -> StatusLine:
     state = engine.scheduler.state
     active = _active(engine)
     injecting = [each for each in active if each.state != "settling"]
-    going = any(campaign.state == "running" for campaign in state.campaigns.values())
     return StatusLine(
         hurt=[
             (counts.hurt, counts.bystanders_hurt)
@@ -248,7 +248,7 @@ def _standing(engine: Engine, edges: int, waiting: int, day: Exposure) -> Status
         counting=len(active) - len(injecting),
         halted=state.halted is not None,
         breach=state.breach is not None,
-        stuck=going and not edges,
+        missing=why_nothing_can_be_tried(engine, engine.board.edges(now), now),
         waiting=waiting,
     )
 

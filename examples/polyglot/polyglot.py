@@ -100,7 +100,10 @@ def build() -> None:
     """
     BINARIES.mkdir(parents=True, exist_ok=True)
     here = os.environ | {"GOFLAGS": "-buildvcs=false"}
-    for folder, package in ((HERE / "go", "./..."), (CHECKOUT / "fit/go", "./cmd/ldfi-proxy")):
+    for folder, package in (
+        (HERE / "go", "./..."),
+        (CHECKOUT / "fit/go/proxy", "./cmd/ldfi-proxy"),
+    ):
         words = ["go", "build", "-o", f"{BINARIES}/", package]
         subprocess.run(words, cwd=folder, env=here, check=True)
     words = ["npm", "ci", "--ignore-scripts", "--prefer-offline", "--silent"]

@@ -10,7 +10,7 @@ from importlib.metadata import entry_points
 from typing import Any, Final, Literal
 
 from fastapi import APIRouter, FastAPI, Request
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.types import Scope
 
 from ldfi.errors import Conflict
@@ -86,7 +86,10 @@ STALLED: Final = 5.0
 class Health(BaseModel):
     """How the process is. ``standby``: ready too, but the engine is in another process."""
 
-    status: Literal["ok", "ready", "standby"]
+    status: Literal["ok", "ready", "standby"] = Field(
+        description="`ok`: alive; `ready`: with the engine; `standby`: ready, and the engine is "
+        "in another process."
+    )
 
 
 def create_app(service: Service) -> FastAPI:

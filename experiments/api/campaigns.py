@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import Field
@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.deprecated import noting
 from ldfi.experiments.api.documents import UNSAID, Document, Id, Line, PerhapsReason
+from ldfi.experiments.api.examples import example
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.new_campaign import NewCampaign
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
@@ -41,7 +42,15 @@ router = APIRouter(prefix="/api/v1/campaigns", tags=["campaigns"], route_class=I
 class ClassName(Document):
     """A request class."""
 
-    request_class: Annotated[Line, Field(min_length=1, max_length=1000, examples=["GET /boot"])]
+    request_class: Annotated[
+        Line,
+        Field(
+            description="The exact name of the class.",
+            min_length=1,
+            max_length=1000,
+            examples=["GET /boot"],
+        ),
+    ]
 
 
 @router.post("", status_code=201, responses={404: {}})
@@ -141,7 +150,18 @@ async def experiments(
         return found.answer(links, lambda row: ExperimentView.of(row, live.get(row.id)))
 
 
-@router.get("/{campaign_id}/certificates")
+_CERTIFICATE: Final = {
+    "request_class": "GET /boot",
+    "version": 1,
+    "certificate": {
+        "format": "ldfi-certificate/2",
+        "findings": [["error@api>http:GET:playlist/*"]],
+        "open": [],
+    },
+}
+
+
+@router.get("/{campaign_id}/certificates", responses={200: example([_CERTIFICATE])})
 async def certificates(
     campaign_id: Id, engine: Running, db: Db, _caller: Viewer
 ) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Request
 
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import Filter
+from ldfi.experiments.api.examples import example
 from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Running
@@ -37,7 +38,7 @@ async def listing(
     return [ClassView.of(known, now, injectors) for known in wanted[:limit]]
 
 
-@router.get("/called")
+@router.get("/called", responses={200: example({"POST /graphql op=Cart": "look at the cart"})})
 async def called(request: Request, engine: Running, _caller: Viewer) -> dict[str, str]:
     """Return how people call request classes, by their exact names: those for which somebody
     said."""

@@ -12,10 +12,29 @@ LINE: Final = r"^[^\x00-\x1f\x7f]*$"
 Line = Annotated[str, Field(pattern=LINE)]
 """No control characters: a database may not take them, and a terminal may obey them."""
 
+Why = Annotated[
+    Line,
+    Field(
+        description="Why; it goes into the audit.",
+        min_length=1,
+        max_length=500,
+        examples=["release 42 goes out"],
+    ),
+]
+
 Filter = Annotated[str, Field(pattern=LINE, min_length=1, max_length=1000)] | SkipJsonSchema[None]
 """What a list is to be cut down to; it may be left out, but "null" means nothing in a URL."""
 
-Id = Annotated[str, Path(pattern=LINE, min_length=1, max_length=64, examples=["3f1c9a52b7de"])]
+Id = Annotated[
+    str,
+    Path(
+        pattern=LINE,
+        min_length=1,
+        max_length=64,
+        description="Its id, whole: `GET /api/v1/ids` finds it by how it begins.",
+        examples=["3f1c9a52b7de"],
+    ),
+]
 
 
 class Document(BaseModel):
@@ -50,9 +69,7 @@ def all_but(view: type[BaseModel], made_by: set[str]) -> frozenset[str]:
 class PerhapsReason(Document):
     """Why something is done, for those who say it: the whole document may be left out."""
 
-    reason: Annotated[
-        Line, Field(min_length=1, max_length=500, examples=["release 42 goes out"])
-    ] = "no reason given"
+    reason: Why = "no reason given"
 
 
 UNSAID: Final = PerhapsReason()
@@ -61,4 +78,4 @@ UNSAID: Final = PerhapsReason()
 class Reason(PerhapsReason):
     """Why something is done; it goes into the audit."""
 
-    reason: Annotated[Line, Field(min_length=1, max_length=500, examples=["release 42 goes out"])]
+    reason: Why

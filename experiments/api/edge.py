@@ -6,6 +6,7 @@ Every process serves them: the one that leads from its own board, any other one 
 from __future__ import annotations
 
 import inspect
+import json
 import random
 import re
 import time
@@ -126,10 +127,20 @@ async def _reported(**given: Any) -> Reported:
 _reported.__signature__ = inspect.signature(Reported)  # type: ignore[attr-defined]
 
 
+_RULES: Final = {"version": "4e1be437-0", "lease_seconds": 10.0, "asks": True, "rules": []}
+
+
 @router.get(
     "/rules",
     response_model=dict[str, Any],
-    responses={200: {"content": {EVENTS: {"schema": {"type": "string"}}}}},
+    responses={
+        200: {
+            "content": {
+                "application/json": {"example": _RULES},
+                EVENTS: {"schema": {"type": "string"}, "example": f"data: {json.dumps(_RULES)}"},
+            }
+        }
+    },
 )
 async def rules(
     request: Request,
@@ -181,8 +192,10 @@ class Ask(BaseModel):
     )
 
     edge: str = Field(pattern=r"^[a-z0-9]{1,32}$", description="The edge's own name.")
-    experiment: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
-    arm: Arm
+    experiment: str = Field(
+        description="The id of the experiment.", pattern=r"^[A-Za-z0-9_-]{1,64}$"
+    )
+    arm: Arm = Field(description="The arm that the device was drawn for.")
     ask: int = Field(ge=1, le=MOST, description="Asks of this edge are numbered from 1.")
     version: Line = Field(max_length=64, description="The version that the edge decided by.")
 
@@ -191,9 +204,17 @@ class AskAnswer(BaseModel):
     """Whether the device is enrolled; for how many seconds since it was asked the edge may act upon
     the rules, if they are those of this version."""
 
-    granted: bool
-    lease_seconds: float
-    version: str
+    granted: bool = Field(
+        description="Whether the device is enrolled; false: the arm is full, or the experiment "
+        "is over."
+    )
+    lease_seconds: float = Field(
+        description="Seconds from when it was asked for which the edge may act upon the rules; "
+        "0 where not granted."
+    )
+    version: str = Field(
+        description="The version of the rules that this holds for.", examples=["9b2f41d07c6a"]
+    )
 
 
 @router.post("/asks")
@@ -264,7 +285,8 @@ def _names(parameter: str, text: str) -> set[str]:
     names = set(filter(None, text.split(",")))
     for name in names:
         if not _NAME.fullmatch(name):
-            raise Problem(422, "invalid", f"{parameter}={name!r} is not the name of an experiment")
+            said = f"{name!r} is not the name of an experiment"
+            raise Problem(422, "invalid", said, at=f"query/{parameter}")
     return names
 
 
@@ -273,6 +295,7 @@ def _counts(parameter: str, text: str) -> dict[str, int]:
     for item in filter(None, text.split(",")):
         found = _COUNT.fullmatch(item)
         if found is None:
-            raise Problem(422, "invalid", f"{parameter}={item!r} is not EXPERIMENT:COUNT")
+            said = f"must be EXPERIMENT:COUNT,…, got {item!r}"
+            raise Problem(422, "invalid", said, at=f"query/{parameter}")
         counts[found[1]] = int(found[2])
     return counts

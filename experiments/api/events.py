@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Request
+from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import func, select
 from sse_starlette import EventSourceResponse
@@ -98,8 +99,8 @@ async def events(
     db: Db,
     _caller: Viewer,
     last_event_id: Annotated[
-        str | SkipJsonSchema[None],
-        Header(pattern=r"^[0-9]{1,19}$", description="Go on after this event.", examples=["17"]),
+        Annotated[str, Field(pattern=r"^[0-9]{1,19}$")] | SkipJsonSchema[None],
+        Header(description="Go on after this event.", examples=["17"]),
     ] = None,
 ) -> Stream:
     """Stream what happens, as it happens: `open`, `audit` and `progress` events."""
@@ -108,7 +109,8 @@ async def events(
         raise Problem(503, "too-many-streams", f"{MAX_STREAMS} streams are open; try again later")
     since = None if last_event_id is None else int(last_event_id)
     if since is not None and since > _MAX_ID:
-        raise Problem(422, "invalid", f"Last-Event-ID {since} is not an id of an event")
+        said = f"must be the id of an event, at most {_MAX_ID}, got {since}"
+        raise Problem(422, "invalid", said, at="header/last-event-id")
     return Stream(streams, _events(engine, db, since))
 
 

@@ -32,6 +32,7 @@ from ldfi.experiments.api.service import Db, PerhapsRunning, Running, check_prom
 from ldfi.experiments.api.views import CampaignView, FindingView, finding_view
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.campaign.lifecycle import FindingState
+from ldfi.experiments.queries.finding_commands import reproduce_command, scenario_if_any
 from ldfi.experiments.queries.scenario_of_finding import scenario_of
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import Database, findings
@@ -52,7 +53,12 @@ class Acknowledgement(Document):
 
     note: Annotated[
         Line | SkipJsonSchema[None],
-        Field(min_length=1, max_length=500, examples=["ann adds a fallback"]),
+        Field(
+            description="What is to be done and who does it.",
+            min_length=1,
+            max_length=500,
+            examples=["ann adds a fallback"],
+        ),
     ] = None
     reason: Annotated[
         Line | SkipJsonSchema[None],
@@ -168,7 +174,10 @@ async def issue_text(
     tracker: Annotated[Tracker, Query(description="In whose markup.")] = "github",
 ) -> IssueView:
     """Write a finding as an issue for a tracker. Nothing is sent anywhere."""
-    subject = _explained(finding_id, request, engine, db).subject(request.app.state.public_url)
+    with db.read() as session:
+        command = reproduce_command(finding_id, scenario_if_any(session, finding_id))
+    shown = _explained(finding_id, request, engine, db)
+    subject = shown.subject(request.app.state.public_url, command)
     written = issue(subject, tracker)
     return IssueView(tracker=tracker, title=written.title, body=written.body)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query
+from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import Id
+from ldfi.experiments.api.examples import example
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Db, Running, live_campaign
 from ldfi.experiments.domain.campaign.campaign import Campaign
@@ -22,16 +24,27 @@ from ldfi.experiments.telemetry import clock
 router = APIRouter(prefix="/api/v1", tags=["certificates"], route_class=GuardedRoute)
 
 Since = Annotated[
-    int | SkipJsonSchema[None],
+    Annotated[int, Field(ge=0, le=2**31 - 1)] | SkipJsonSchema[None],
     Query(
-        ge=0,
-        le=2**31 - 1,
-        description="The size of a head that was kept: it is proved that the chain grew from it.",
+        description="The size of a head that was kept: it is proved that the chain grew from it."
     ),
 ]
 
+_HEAD: Final = {
+    "format": "ldfi-head/3",
+    "runs": [["GET /boot", 1, 12]],
+    "counts": "7b06f86d0e97cec74526055049498ac9dda88f5f52ed05b804f732d42101dde3",
+    "size": 12,
+    "root": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    "time": 1767225600.0,
+    "keys": [],
+    "signatures": {},
+}
 
-@router.get("/head", responses={409: {}})
+_EVIDENCE: Final = {"format": "ldfi-evidence/1", "head": _HEAD, "grown": [], "classes": []}
+
+
+@router.get("/head", responses={200: example({"head": _HEAD, "grown": []}), 409: {}})
 async def head(db: Db, _caller: Viewer, since: Since = None) -> dict[str, Any]:
     """Show the head of the chain of all runs, signed as of now where the service has a key.
 
@@ -41,7 +54,7 @@ async def head(db: Db, _caller: Viewer, since: Since = None) -> dict[str, Any]:
     return await asyncio.to_thread(_head, db, since, clock.now())
 
 
-@router.get("/campaigns/{campaign_id}/evidence", responses={409: {}})
+@router.get("/campaigns/{campaign_id}/evidence", responses={200: example(_EVIDENCE), 409: {}})
 async def evidence(
     campaign_id: Id, engine: Running, db: Db, _caller: Viewer, since: Since = None
 ) -> dict[str, Any]:

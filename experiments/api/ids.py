@@ -43,11 +43,12 @@ _COLUMNS: Final = {
 class KnownId(BaseModel):
     """What has an id."""
 
-    id: str = Field(examples=["3f1c9a52b7de"])
-    kind: IdKind
+    id: str = Field(description="The whole id.", examples=["3f1c9a52b7de"])
+    kind: IdKind = Field(description="What has it.")
     name: str = Field(
         description="Of a campaign its name, of experiments and findings their class, of a "
-        "maintenance window the reason, of a replay who kept it."
+        "maintenance window the reason, of a replay who kept it.",
+        examples=["GET /boot"],
     )
 
 

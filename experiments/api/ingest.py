@@ -227,14 +227,21 @@ class DeviceMetrics(BaseModel):
     """
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"metrics": [_METRIC]}]})
-    metrics: Annotated[list[SkipValidation[DeviceMetric]], Field(max_length=MAX_METRICS)]
+    metrics: Annotated[
+        list[SkipValidation[DeviceMetric]],
+        Field(
+            description="The reports; one that cannot be read is counted and left out, the others "
+            "are taken.",
+            max_length=MAX_METRICS,
+        ),
+    ]
 
 
 class Received(BaseModel):
     """How many of a batch were taken and how many could not be read."""
 
-    accepted: int
-    rejected: int
+    accepted: int = Field(description="Reports that were taken.")
+    rejected: int = Field(description="Reports that could not be read, and were left out.")
 
 
 @router.post("/api/v1/device-metrics", status_code=202)

@@ -24,13 +24,20 @@ router = APIRouter(prefix="/api/v1/loose-calls", tags=["classes"], route_class=I
 class LooseView(View):
     """Calls of one name that run in traces of their own."""
 
-    point: str = Field(examples=["checkout>rpc:Convert:currency/shop.CurrencyService"])
+    point: str = Field(
+        description="The name that they have in common.",
+        examples=["checkout>rpc:Convert:currency/shop.CurrencyService"],
+    )
     why: Why = Field(description="`loose`: a call without its context; `arrival`: no call is seen.")
-    service: str = Field(description="Who makes them; of arrivals, where they arrive.")
-    at: str = Field(description="What they reach: a service or an address.")
-    calls: int
+    service: str = Field(
+        description="Who makes them; of arrivals, where they arrive.", examples=["checkout"]
+    )
+    at: str = Field(description="What they reach: a service or an address.", examples=["currency"])
+    calls: int = Field(description="How many were seen within the last half hour to hour.")
     inside: int = Field(description="How many of them ran within requests of these classes.")
-    classes: list[str]
+    classes: list[str] = Field(
+        description="Request classes within whose requests they ran.", examples=[["POST /orders"]]
+    )
     belongs: Belongs = Field(
         description="By their times: of these requests (`theirs`), of none (`apart`), or nobody "
         "can tell (`unclear`)."
@@ -50,7 +57,12 @@ class Saying(AsRead):
         json_schema_extra={"examples": [{"point": "api>http:GET:stock/*", "said": True}]}
     )
 
-    point: Annotated[Line, Field(min_length=1, max_length=1000)]
+    point: Annotated[
+        Line,
+        Field(
+            description="The name of the calls, as the list has it.", min_length=1, max_length=1000
+        ),
+    ]
     said: bool | None = Field(
         description="Whether they are of the requests that they run within; null takes it back."
     )
@@ -62,7 +74,7 @@ async def loose(engine: Running, _caller: Viewer) -> list[LooseView]:
     return _listed(engine)
 
 
-@router.post("")
+@router.post("", responses={404: {}})
 async def say_whose(new: Saying, engine: Running, caller: Operator) -> LooseView:
     """Say whose such calls are. Those that are of the requests around them become part of the
     lineage of these classes; those that are of none count as missing nowhere."""

@@ -34,7 +34,14 @@ class NewNamespace(AsRead):
         json_schema_extra={"examples": [{"name": "checkout", "members_per_day": 500}]}
     )
 
-    name: Annotated[str, Field(max_length=30, pattern=f"^{namespaces.PATTERN}$")]
+    name: Annotated[
+        str,
+        Field(
+            description="Its name, which tokens, metrics and answers carry.",
+            max_length=30,
+            pattern=f"^{namespaces.PATTERN}$",
+        ),
+    ]
     max_concurrent: Least | None = Field(None, description="Experiments at once.")
     members_per_hour: Least | None = Field(None, description="Members exposed within an hour.")
     members_per_day: Least | None = Field(None, description="Members exposed within a day.")
@@ -43,12 +50,23 @@ class NewNamespace(AsRead):
 class NamespaceView(BaseModel):
     """A namespace beside the default one."""
 
-    name: str
-    created_by: str
-    created_at: float
-    max_concurrent: int | None
-    members_per_hour: int | None
-    members_per_day: int | None
+    name: str = Field(
+        description="Its name, which tokens and answers carry.", examples=["checkout"]
+    )
+    created_by: str = Field(description="The name of the token that made it.", examples=["kim"])
+    created_at: float = Field(
+        description="When it was made (Unix seconds).", examples=[1767225600.0]
+    )
+    max_concurrent: int | None = Field(
+        description="Experiments that it may run at once; null: as many as all namespaces together."
+    )
+    members_per_hour: int | None = Field(
+        description="Members that its experiments may be charged with within an hour; null: as "
+        "many as all together."
+    )
+    members_per_day: int | None = Field(
+        description="The same within a day; null: as many as all together."
+    )
 
     @classmethod
     def of(cls, namespace: Namespace) -> NamespaceView:

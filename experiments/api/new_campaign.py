@@ -38,26 +38,63 @@ class PromqlCounts(Document):
     """PromQL counters of one arm's requests; `$experiment` and `$arm` are filled in."""
 
     failures: Annotated[
-        Promql, Field(examples=['sum(orders_failed_total{experiment="$experiment",arm="$arm"})'])
+        Promql,
+        Field(
+            description="A query for the requests of an arm that failed.",
+            examples=['sum(orders_failed_total{experiment="$experiment",arm="$arm"})'],
+        ),
     ]
     total: Annotated[
-        Promql, Field(examples=['sum(orders_total{experiment="$experiment",arm="$arm"})'])
+        Promql,
+        Field(
+            description="A query for all requests of an arm.",
+            examples=['sum(orders_total{experiment="$experiment",arm="$arm"})'],
+        ),
     ]
 
 
 class NewBlackout(Document):
     """No experiments from `first` to `last`: dates, the last one included, or local times."""
 
-    first: Annotated[Line, Field(max_length=32, examples=["2026-12-18"])]
-    last: Annotated[Line, Field(max_length=32, examples=["2027-01-04"])]
-    why: Annotated[Line, Field(min_length=1, max_length=500, examples=["holidays"])]
+    first: Annotated[
+        Line,
+        Field(
+            description="Where it begins: a date, or a local time such as 2026-12-18T09:00.",
+            max_length=32,
+            examples=["2026-12-18"],
+        ),
+    ]
+    last: Annotated[
+        Line,
+        Field(
+            description="Where it ends: a date, which is part of it, or a local time.",
+            max_length=32,
+            examples=["2027-01-04"],
+        ),
+    ]
+    why: Annotated[
+        Line,
+        Field(
+            description="Shown while it holds experiments back.",
+            min_length=1,
+            max_length=500,
+            examples=["holidays"],
+        ),
+    ]
 
 
 class NewCalendar(Document):
     """When experiments may run, by the clock on the wall."""
 
-    timezone: Annotated[Line, Field(max_length=64, examples=["Europe/Berlin"])] = "UTC"
-    days: list[Day] = Field([], max_length=7, description="None: any day.")
+    timezone: Annotated[
+        Line,
+        Field(
+            description="In which days, hours and blackouts are read: a name of the IANA database.",
+            max_length=64,
+            examples=["Europe/Berlin"],
+        ),
+    ] = "UTC"
+    days: list[Day] = Field(default=[], max_length=7, description="None: any day.")
     hours: Annotated[
         list[Annotated[str, Field(pattern=r"^[0-9]{2}:[0-9]{2}$")]] | None,
         Field(
@@ -67,7 +104,9 @@ class NewCalendar(Document):
             examples=[["09:00", "16:00"]],
         ),
     ] = None
-    blackouts: list[NewBlackout] = Field([], max_length=1000)
+    blackouts: list[NewBlackout] = Field(
+        default=[], description="Times without experiments; none: no such times.", max_length=1000
+    )
 
     def meant(self) -> Calendar:
         """Put the same in the words of the domain. Raises InvalidCalendar."""
@@ -77,8 +116,22 @@ class NewCalendar(Document):
 class NewSchedule(Document):
     """When a run begins: cron's five fields, read in this time zone."""
 
-    cron: Annotated[Line, Field(max_length=100, examples=["0 9 * * mon"])]
-    timezone: Annotated[Line, Field(max_length=64, examples=["Europe/Berlin"])] = "UTC"
+    cron: Annotated[
+        Line,
+        Field(
+            description="Minute, hour, day of the month, month, day of the week.",
+            max_length=100,
+            examples=["0 9 * * mon"],
+        ),
+    ]
+    timezone: Annotated[
+        Line,
+        Field(
+            description="In which these are read: a name of the IANA database.",
+            max_length=64,
+            examples=["Europe/Berlin"],
+        ),
+    ] = "UTC"
 
     def meant(self) -> Schedule:
         """Put the same in the words of the domain. Raises InvalidCalendar."""
@@ -247,9 +300,12 @@ class NewCampaign(Bounded):
         },
     )
 
-    name: Annotated[Line, Field(max_length=100)] = ""
+    name: Annotated[
+        Line,
+        Field(description="What people call it; shown in lists and notifications.", max_length=100),
+    ] = ""
     classes: list[Annotated[Line, Field(min_length=1, max_length=1000)]] = Field(
-        [], max_length=1000, description="Names, or patterns with *; none: every fit class."
+        default=[], max_length=1000, description="Names, or patterns with *; none: every fit class."
     )
     calendar: Annotated[
         NewCalendar | None, Field(description="When experiments may run; null: at any time.")
@@ -258,7 +314,7 @@ class NewCampaign(Bounded):
         NewSchedule | None, Field(description="When a run begins; null: one run, now.")
     ] = None
     hypotheses: list[Hypothesis] = Field(
-        [],
+        default=[],
         max_length=100,
         description="None: it explores. Others are tried once each, on the one class.",
     )
@@ -322,7 +378,15 @@ class NewExperiment(Bounded):
         }
     )
 
-    request_class: Annotated[Line, Field(min_length=1, max_length=1000, examples=["GET /boot"])]
+    request_class: Annotated[
+        Line,
+        Field(
+            description="The exact name of the class whose requests are treated.",
+            min_length=1,
+            max_length=1000,
+            examples=["GET /boot"],
+        ),
+    ]
     hypothesis: Hypothesis
 
     def definition(self) -> Definition:

@@ -8,13 +8,14 @@ names in ``responses`` only the problems that nobody could guess from its shape.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.routing import APIRoute
 
 from ldfi.experiments.api import problems
+from ldfi.experiments.api.examples import example_of
 from ldfi.experiments.api.idempotency import HEADER, KEY_PATTERN, IdempotentRoute
 from ldfi.experiments.api.routes import CHANGING, GuardedRoute
 
@@ -67,6 +68,7 @@ def _complete(document: Document, routes: list[APIRoute]) -> None:
             if operation is not None:
                 _describe(operation, route, method)
     components = document["components"]
+    _give_examples(operations(document), components["schemas"])
     for name in ("HTTPValidationError", "ValidationError"):
         components["schemas"].pop(name, None)
     components["schemas"]["Problem"] = problems.SCHEMA
@@ -89,6 +91,21 @@ def _describe(operation: Document, route: APIRoute, method: str) -> None:
     for status in {int(code) for code in responses if int(code) >= 400} | _usual(route, method):
         responses[str(status)] = {"$ref": f"#/components/responses/{_component(status)}"}
     operation["responses"] = dict(sorted(responses.items()))
+
+
+def operations(document: Document) -> Iterator[Document]:
+    """Yield every operation of a document."""
+    for path in document["paths"].values():
+        yield from path.values()
+
+
+def _give_examples(operations: Iterable[Document], schemas: Document) -> None:
+    """Have each answer that is JSON show an example, made of those of its fields."""
+    for operation in operations:
+        for response in operation["responses"].values():
+            for kind, content in response.get("content", {}).items():
+                if kind == "application/json" and "example" not in content:
+                    content["example"] = example_of(content["schema"], schemas)
 
 
 def _usual(route: APIRoute, method: str) -> set[int]:

@@ -34,8 +34,14 @@ Row = TypeVar("Row")
 class Page(BaseModel, Generic[Item]):
     """Part of a list. ``cursor``: where the following page begins; null when this is the last."""
 
-    items: list[Item]
-    cursor: Annotated[str | None, Field(examples=["WyJhdWRpdCIsMTcwMDAwMDAwMC4wLDQyXQ"])] = None
+    items: list[Item] = Field(description="The items of this page, in the order of the list.")
+    cursor: Annotated[
+        str | None,
+        Field(
+            description="To be sent as `cursor` for the following page; null: this is the last.",
+            examples=["WyJhdWRpdCIsMTcwMDAwMDAwMC4wLDQyXQ"],
+        ),
+    ] = None
 
     @computed_field(description="Old name of `cursor`.", json_schema_extra={"deprecated": True})  # type: ignore[prop-decorator]
     @property
@@ -137,6 +143,5 @@ def _fits(value: object, column: InstrumentedAttribute[Any]) -> bool:
 
 
 def _invalid() -> Problem:
-    return Problem(
-        422, "invalid-cursor", "the cursor is not from this list; leave it out to start anew"
-    )
+    said = "the cursor is not from this list; leave it out to start anew"
+    return Problem(422, "invalid-cursor", said, at="query/cursor")

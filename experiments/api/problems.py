@@ -33,6 +33,7 @@ from ldfi.experiments.store.database import is_away
 
 TYPE: Final = "https://ldfi.dev/problems/"
 MEDIA_TYPE: Final = "application/problem+json"
+_UNFIT: Final = "the request does not fit the API"
 _log = logging.getLogger(__name__)
 
 
@@ -113,7 +114,12 @@ SCHEMA: Final[Mapping[str, Any]] = {
             "description": f"What went wrong, for programs: `{TYPE}` and a name that stays.",
         },
         "title": {"type": "string", "description": "The same name, for people."},
-        "status": {"type": "integer", "minimum": 400, "maximum": 599},
+        "status": {
+            "type": "integer",
+            "minimum": 400,
+            "maximum": 599,
+            "description": "The HTTP status that it came with.",
+        },
         "detail": {"type": "string", "description": "What was wrong this time, and the way out."},
         "errors": {
             "type": "array",
@@ -121,7 +127,18 @@ SCHEMA: Final[Mapping[str, Any]] = {
             "items": {
                 "type": "object",
                 "required": ["at", "what"],
-                "properties": {"at": {"type": "string"}, "what": {"type": "string"}},
+                "properties": {
+                    "at": {
+                        "type": "string",
+                        "description": "The field: `body/settings/members`, `query/limit`.",
+                        "examples": ["query/limit"],
+                    },
+                    "what": {
+                        "type": "string",
+                        "description": "What is wrong with it, the value, and what it may be.",
+                        "examples": ["must be at most 200, got 201"],
+                    },
+                },
             },
         },
         "incident": {
@@ -152,10 +169,17 @@ _OF_STATUS: Final[Mapping[int, str]] = {
 
 
 class Problem(Exception):  # noqa: N818
-    """Raised by a route to answer with a problem document. ``kind`` is one of :data:`KINDS`."""
+    """Raised by a route to answer with a problem document. ``kind`` is one of :data:`KINDS`; ``at``
+    the field that is wrong, such as ``query/limit``, where it is one."""
 
     def __init__(
-        self, status: int, kind: str, detail: str, headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        kind: str,
+        detail: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        at: str | None = None,
     ) -> None:
         super().__init__(detail)
         if kind not in KINDS or KINDS[kind].status != status:
@@ -164,6 +188,7 @@ class Problem(Exception):  # noqa: N818
         self.kind = kind
         self.detail = detail
         self.headers = headers
+        self.at = at
 
 
 def problem_of(error: ExperimentsError) -> Problem | None:
@@ -176,7 +201,10 @@ def problem_of(error: ExperimentsError) -> Problem | None:
 
 def answer_of(problem: Problem) -> Response:
     """Write a problem as an answer."""
-    return _answer(problem.kind, problem.detail, problem.headers)
+    if problem.at is None:
+        return _answer(problem.kind, problem.detail, problem.headers)
+    places = [{"at": problem.at, "what": problem.detail}]
+    return _answer(problem.kind, _UNFIT, problem.headers, errors=places)
 
 
 def install(app: FastAPI) -> None:
@@ -196,7 +224,7 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def on_invalid(_request: Request, error: RequestValidationError) -> Response:
         places = [{"at": place(item["loc"]), "what": fault(item)} for item in items(error)]
-        return _answer("invalid", "the request does not fit the API", errors=places)
+        return _answer("invalid", _UNFIT, errors=places)
 
     @app.exception_handler(HTTPException)
     async def on_http(request: Request, error: HTTPException) -> Response:

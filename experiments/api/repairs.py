@@ -18,29 +18,42 @@ from ldfi.analysis.repairs.owners import Owners
 from ldfi.analysis.repairs.repair import Lacking
 from ldfi.experiments.api.views import FindingView, View, finding_view
 from ldfi.experiments.domain.campaign.lifecycle import FindingState
-from ldfi.experiments.queries.finding_summary import finding_summaries
+from ldfi.experiments.queries.finding_summary import finding_summaries, share_of
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.findings import Proof, proofs
 from ldfi.experiments.store.schema import FindingRow
+from ldfi.experiments.telemetry import clock
 from ldfi.lineage.run import Runs
 
 
 class RepairView(View):
     """A suggestion, read from one failed request: what lacks where the failure gets through."""
 
-    missing: Lacking = Field(examples=["fallback"])
+    missing: Lacking = Field(
+        description="What lacks: a timeout, something to fall back on, or a retry.",
+        examples=["fallback"],
+    )
     service: str = Field(description="Who lacks it.", examples=["api"])
-    point: str = Field(description="The call at which it lacks.")
-    said: str = Field(description="What to do.")
-    why: str = Field(description="What was seen.")
-    code: str = Field(description="Where the call is made, as far as spans say (`code.*`).")
+    point: str = Field(
+        description="The call at which it lacks.", examples=["api>http:GET:playlist/*"]
+    )
+    said: str = Field(
+        description="What to do.",
+        examples=["Give api something to fall back on when playlist does not answer."],
+    )
+    why: str = Field(description="What was seen.", examples=["Its error became the answer."])
+    code: str = Field(
+        description="Where the call is made, as far as spans say (`code.*`).",
+        examples=["shop/api.py:42"],
+    )
 
 
 class FindingDetail(FindingView):
     """A finding, with what helps to get it fixed."""
 
     owners: list[str] = Field(
-        description="Who owns the service that lacks something; empty: nobody says."
+        description="Who owns the service that lacks something; empty: nobody says.",
+        examples=[["team-api"]],
     )
     repairs: list[RepairView] = Field(description="What would mend it, what does most first.")
 
@@ -48,19 +61,26 @@ class FindingDetail(FindingView):
 class IssueView(View):
     """The text of an issue, in the markup of a tracker."""
 
-    tracker: Tracker
-    title: str
-    body: str
+    tracker: Tracker = Field(description="In whose markup it is.")
+    title: str = Field(
+        description="The title, in one line of plain text.",
+        examples=["GET /play is lost when license does not answer"],
+    )
+    body: str = Field(
+        description="The text, in the tracker's markup.", examples=["## What happens\n\n…"]
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A finding, the experiment that shows best that it hurts, and what to do about it."""
+    """A finding, the experiment that shows best that it hurts, and what to do about it.
+    ``share``: of all requests, those of its class; None where nobody asks for anything."""
 
     row: FindingRow
     proof: Proof | None
     callees: Mapping[str, str]
     advice: Advice
+    share: float | None
 
     @property
     def view(self) -> FindingDetail:
@@ -71,12 +91,15 @@ class Explained:
             repairs=[RepairView.model_validate(each) for each in self.advice.repairs],
         )
 
-    def subject(self, public_url: str) -> Subject:
-        """Return what an issue is written of."""
+    def subject(self, public_url: str, command: str) -> Subject:
+        """Return what an issue is written of. ``command``: with which to see it."""
         url = f"{public_url}/findings/{self.row.id}" if public_url else ""
         counts = self.proof.counts if self.proof is not None else {}
         row = self.row
-        return Subject(row.id, row.faults, row.state, url, counts, self.callees, self.advice)
+        return Subject(
+            row.id, row.faults, row.state, url, counts, self.callees, self.advice,
+            row.found_at, self.share, command,
+        )  # fmt: skip
 
 
 def explained(
@@ -88,7 +111,9 @@ def explained(
 ) -> list[Explained]:
     """Explain findings: one question, however many there are."""
     by_finding = proofs(session, found)
-    return [_explained(row, by_finding.get(row.id), engine, owners, called) for row in found]
+    known, now = engine.catalogue.classes if engine is not None else {}, clock.now()
+    rates = {name: each.rate(now) for name, each in known.items()}
+    return [_explained(row, by_finding.get(row.id), engine, rates, owners, called) for row in found]
 
 
 def sentences_of(
@@ -115,6 +140,7 @@ def _explained(
     row: FindingRow,
     proof: Proof | None,
     engine: Engine | None,
+    rates: Mapping[str, float],
     owners: Owners,
     called: Called,
 ) -> Explained:
@@ -122,7 +148,7 @@ def _explained(
     counts, runs = (proof.counts, proof.runs) if proof is not None else ({}, Runs())
     state = cast(FindingState, row.state)
     what = advise(row.request_class, row.faults, state, counts, runs, callees, owners, called)
-    return Explained(row, proof, callees, what)
+    return Explained(row, proof, callees, what, share_of(row.request_class, rates))
 
 
 def _callees(engine: Engine | None, request_class: str) -> Mapping[str, str]:

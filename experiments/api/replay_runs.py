@@ -29,11 +29,29 @@ class ReplayResult(Document):
 
     model_config = ConfigDict(extra="allow")
 
-    ldfi: Literal["measurement", "comparison"]
-    version: Literal[1]
-    verdict: Literal["same", "worse", "cannot tell"] | None = None
-    classes: Annotated[list[dict[str, JsonValue]], Field(max_length=1_000)]
-    doubts: Annotated[list[Line], Field(max_length=100)]
+    ldfi: Literal["measurement", "comparison"] = Field(
+        description="What it is: the measurement of one version, or the comparison of two."
+    )
+    version: Literal[1] = Field(description="Of this format.")
+    verdict: Literal["same", "worse", "cannot tell"] | None = Field(
+        default=None,
+        description="Of a comparison: whether the new version is worse; null: it is a measurement.",
+    )
+    classes: Annotated[
+        list[dict[str, JsonValue]],
+        Field(
+            description="The figures of each request class, as the command printed them.",
+            max_length=1_000,
+        ),
+    ]
+    doubts: Annotated[
+        list[Line],
+        Field(
+            description="Why the result may not hold, a sentence each; empty: nothing speaks "
+            "against it.",
+            max_length=100,
+        ),
+    ]
 
 
 class NewReplay(AsRead):
@@ -57,7 +75,10 @@ class NewReplay(AsRead):
         }
     )
 
-    document: ReplayResult
+    document: ReplayResult = Field(
+        description="The result, as the command printed it with `--json`; 1,000,000 characters "
+        "at most."
+    )
 
     @field_validator("document")
     @classmethod
@@ -70,11 +91,18 @@ class NewReplay(AsRead):
 class KeptReplay(BaseModel):
     """A result that is kept."""
 
-    id: str
-    kept_at: float = Field(description="Unix seconds.")
-    kept_by: str
-    verdict: str | None = Field(description="Of a comparison: same, worse, cannot tell.")
-    document: dict[str, Any]
+    id: str = Field(description="By which routes and commands name it.", examples=["a81e5d03c9f4"])
+    kept_at: float = Field(description="Unix seconds.", examples=[1767225600.0])
+    kept_by: str = Field(description="The name of the token that kept it.", examples=["kim"])
+    verdict: str | None = Field(
+        description="Of a comparison: same, worse, cannot tell.", examples=["same"]
+    )
+    document: dict[str, Any] = Field(
+        description="The result, as it was sent.",
+        examples=[
+            {"ldfi": "comparison", "version": 1, "verdict": "same", "classes": [], "doubts": []}
+        ],
+    )
 
     @classmethod
     def of(cls, row: ReplayRow) -> KeptReplay:

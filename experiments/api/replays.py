@@ -16,20 +16,37 @@ from ldfi.lineage.outline import outline
 router = APIRouter(prefix="/api/v1/replays", tags=["replays"], route_class=GuardedRoute)
 
 TraceId = Annotated[
-    str, Path(pattern="^[0-9a-f]{32}$", examples=["5b8efff798038103d269b633813fc60c"])
+    str,
+    Path(
+        pattern="^[0-9a-f]{32}$",
+        description="The trace id that the request was sent with, in hexadecimal.",
+        examples=["5b8efff798038103d269b633813fc60c"],
+    ),
 ]
 
 
 class ReplayView(BaseModel):
     """The lineage of one replayed request, as far as its spans have come in."""
 
-    trace_id: str
-    service: str = Field(description="The service that it entered.")
-    arm: str = Field(examples=["treatment", "control"])
+    trace_id: str = Field(
+        description="The trace of the request.", examples=["5b8efff798038103d269b633813fc60c"]
+    )
+    service: str = Field(description="The service that it entered.", examples=["api"])
+    arm: str = Field(
+        description="`treatment`: sent with the faults; `control`: without.",
+        examples=["treatment", "control"],
+    )
     root_failed: bool = Field(description="The service itself says that it failed.")
-    fired: list[str] = Field(description="Faults that fired.")
-    would_fire: list[str] = Field(description="In the control arm: those that would have.")
-    calls: list[dict[str, Any]] = Field(description="Calls within calls, in a fixed order.")
+    fired: list[str] = Field(
+        description="Faults that fired.", examples=[["error@api>http:GET:playlist/*"]]
+    )
+    would_fire: list[str] = Field(
+        description="In the control arm: those that would have.", examples=[[]]
+    )
+    calls: list[dict[str, Any]] = Field(
+        description="Calls within calls, in a fixed order.",
+        examples=[[{"call": "GET playlist/*", "callee": "playlist", "failed": True}]],
+    )
 
 
 @router.get("/{trace_id}")

@@ -78,7 +78,8 @@ def _check_names(request: Request, known: set[str]) -> None:
     for name in request.query_params:
         if name not in known:
             there_are = ", ".join(sorted(known)) or "none"
-            raise Problem(422, "invalid", f"unknown query parameter {name!r}; known: {there_are}")
+            said = f"unknown query parameter; known: {there_are}"
+            raise Problem(422, "invalid", said, at=f"query/{name}")
 
 
 async def _with_body(request: Request, most: int) -> Request:

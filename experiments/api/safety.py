@@ -13,7 +13,16 @@ from sqlalchemy import select
 
 from ldfi.experiments.api.audited import audited
 from ldfi.experiments.api.auth import Operator, Viewer
-from ldfi.experiments.api.documents import UNSAID, AsRead, Filter, Id, Line, PerhapsReason, all_but
+from ldfi.experiments.api.documents import (
+    UNSAID,
+    AsRead,
+    Filter,
+    Id,
+    Line,
+    PerhapsReason,
+    Why,
+    all_but,
+)
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.otlp_grpc import OtlpGrpc
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
@@ -55,8 +64,12 @@ Down = Annotated[
 class Budget(BaseModel):
     """Members charged within some time, and how many may be."""
 
-    charged: int
-    limit: int
+    charged: int = Field(
+        description="Members that experiments of that time have reserved or treated."
+    )
+    limit: int = Field(
+        description="How many may be, of all experiments together (a rolling window)."
+    )
 
 
 class Status(BaseModel):
@@ -64,27 +77,34 @@ class Status(BaseModel):
 
     halted: str | None = Field(description="Why everything is halted; null when nothing is.")
     guardrail: str | None = Field(description="The guardrail that is breached; null when none is.")
-    armed: list[str] = Field(description="Experiments whose faults are being injected now.")
+    armed: list[str] = Field(
+        description="Experiments whose faults are being injected now.", examples=[["7d20c4e8b1f3"]]
+    )
     edges: int = Field(description="Edges that ask for rules.")
-    hour: Budget
-    day: Budget
+    hour: Budget = Field(description="The budget of the last hour.")
+    day: Budget = Field(description="The budget of the last day.")
     clock_jumped: float = Field(
         description="Seconds by which the machine's clock was set forward within the last day; "
         "the budgets look so much further back."
     )
-    maintenance: list[MaintenanceView]
-    spans: int
-    outcomes: int
+    maintenance: list[MaintenanceView] = Field(description="Maintenance windows that are open.")
+    spans: int = Field(description="Spans received since this process began to lead.")
+    outcomes: int = Field(description="Outcomes received since then, of devices or of root spans.")
     went_well: int = Field(description="Outcomes that were good.")
     outcomes_from: OutcomeSource = Field(
         description="Who says how a request went: devices, or, where none report, its root span."
     )
-    dropped: dict[str, int]
+    dropped: dict[str, int] = Field(
+        description="What was received since then and could not be used: how many, by reason.",
+        examples=[{"span_late": 3}],
+    )
     grpc_port: int = Field(
         description="Where this process takes OTLP over gRPC; 0 where it does not."
     )
     grpc_exports: int = Field(description="Exports that have come in there, refused ones too.")
-    grpc_off: str = Field(description="Why it takes none; empty where it does, or is set to `off`.")
+    grpc_off: str = Field(
+        description="Why it takes none; empty where it does, or is set to `off`.", examples=[""]
+    )
     by_kind_only: dict[str, list[str]] = Field(
         {},
         description="By service, injectors that report kinds of calls and no client libraries, as "
@@ -94,6 +114,7 @@ class Status(BaseModel):
     silent: list[str] = Field(
         [],
         description="Services whose injectors report, and of which no trace tells.",
+        examples=[["mailer"]],
     )
     bare: dict[str, dict[str, int]] = Field(
         {},
@@ -113,7 +134,9 @@ class Status(BaseModel):
 class Halt(BaseModel):
     """Whether everything is halted, and why."""
 
-    halted: str | None = Field(examples=["checkout is down"])
+    halted: str | None = Field(
+        description="Why everything is halted; null: nothing is.", examples=["checkout is down"]
+    )
 
 
 class Disarmed(Halt):
@@ -151,7 +174,7 @@ class NewMaintenance(AsRead):
     seconds: Annotated[
         float, Field(gt=0, le=30 * 86_400, description="It ends by itself after so long.")
     ] = 7_200
-    reason: Annotated[Line, Field(min_length=1, max_length=500, examples=["rolling upgrade"])]
+    reason: Why
     owner: Annotated[Line, Field(max_length=64, description="Default: who asks.")] = ""
 
 

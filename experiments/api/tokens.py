@@ -16,11 +16,11 @@ from ldfi.experiments.api.auth import Admin
 from ldfi.experiments.api.documents import AsRead, Id
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.routes import GuardedRoute
+from ldfi.experiments.api.views import View
 from ldfi.experiments.cluster.tokens import ROLES, Role
 from ldfi.experiments.store import tokens as stored
 from ldfi.experiments.store.database import SERVICE, Database
 from ldfi.experiments.store.schema import TokenRow
-from ldfi.experiments.store.tokens import TokenEntry
 from ldfi.experiments.telemetry import clock
 
 router = APIRouter(prefix="/api/v1/tokens", tags=["tokens"], route_class=GuardedRoute)
@@ -38,16 +38,43 @@ class NewToken(AsRead):
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"name": "kim", "role": "operator", "expires_in": 86400}]},
     )
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
-    role: Role
-    expires_in: Annotated[float, Field(ge=1, le=10 * YEAR)] | None = None
+    name: Annotated[
+        str,
+        Field(
+            description="Whose it is: a person or a program; the audit shows it.",
+            pattern=r"^[A-Za-z0-9._-]{1,64}$",
+        ),
+    ]
+    role: Role = Field(description="What it may do.")
+    expires_in: Annotated[float, Field(ge=1, le=10 * YEAR)] | None = Field(
+        default=None, description="Seconds until it expires; null: never."
+    )
+
+
+class TokenView(View):
+    """A token that was made here, without the token itself."""
+
+    id: str = Field(description="Its id, by which it is revoked.", examples=["9f3e1c07ab52d648"])
+    name: str = Field(description="Whose it is.", examples=["kim"])
+    role: str = Field(description="What it may do.", examples=list(ROLES))
+    created_by: str = Field(description="The name of the token that made it.", examples=["admin"])
+    created_at: float = Field(
+        description="When it was made (Unix seconds).", examples=[1767225600.0]
+    )
+    expires_at: float | None = Field(
+        description="When it expires (Unix seconds); null: never.", examples=[1767312000.0]
+    )
+    expires_in: float | None = Field(
+        description="Seconds that it was made for; null: for ever.", examples=[86400.0]
+    )
+    revoked: bool = Field(description="Whether somebody has taken it back.")
 
 
 class MadeToken(BaseModel):
     """A new token. It is shown this once."""
 
-    token: str
-    entry: TokenEntry
+    token: str = Field(description="The token itself; it cannot be had again.", examples=["ldfi_…"])
+    entry: TokenView = Field(description="What is known of it from now on.")
 
 
 @router.post("", status_code=201)
@@ -60,25 +87,25 @@ def create(new: NewToken, request: Request, response: Response, caller: Admin) -
     with _database(request).change(now, caller.name) as change:
         entry, token = stored.create(change, new.name, new.role, expires_at)
     response.headers["Cache-Control"] = "no-store"
-    return MadeToken(token=token, entry=entry)
+    return MadeToken(token=token, entry=TokenView.model_validate(entry))
 
 
 @router.get("")
 def listing(
     request: Request, links: Links, _caller: Admin, cursor: Cursor = None, limit: Limit = 50
-) -> Page[TokenEntry]:
+) -> Page[TokenView]:
     """List the tokens that were made here, newest first, also those expired or revoked."""
     with _database(request).read() as session:
         query = select(TokenRow)
         found = page(session, query, TokenRow.created_at, TokenRow.id, cursor, limit)
-        return found.answer(links, stored.entry_of)
+        return found.answer(links, lambda row: TokenView.model_validate(stored.entry_of(row)))
 
 
 @router.delete("/{token_id}")
-def revoke(token_id: Id, request: Request, caller: Admin) -> TokenEntry:
+def revoke(token_id: Id, request: Request, caller: Admin) -> TokenView:
     """Take a token back. Within seconds it opens nothing any more."""
     with _database(request).change(clock.now(), caller.name) as change:
-        return stored.revoke(change, token_id)
+        return TokenView.model_validate(stored.revoke(change, token_id))
 
 
 def _database(request: Request) -> Database:

@@ -26,6 +26,7 @@ from ldfi.experiments.queries.experiment_summary import (
     experiment_so_far,
     experiment_summary,
 )
+from ldfi.experiments.queries.wording import PURPOSES
 from ldfi.experiments.scheduler.estimating import Forecast
 from ldfi.experiments.store.experiments import counts_of
 from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
@@ -61,13 +62,23 @@ def _no_devices() -> DevicesView:
 class ClassProgress(View):
     """How far a campaign is with one request class."""
 
-    name: str = Field(examples=["GET /boot"])
-    version: int
-    finished: bool
+    name: str = Field(description="The request class.", examples=["GET /boot"])
+    version: int = Field(
+        description="Version of the class that is explored: goes up whenever its lineage changes."
+    )
+    finished: bool = Field(
+        description="Nothing is left to try on it within the bounds of the campaign."
+    )
     open: int = Field(description="Minimal hypotheses that are still open.")
-    findings: list[list[str]]
+    findings: list[list[str]] = Field(
+        description="Minimal sets of faults that hurt, as far as this run knows; each is a list "
+        "of KIND@POINT.",
+        examples=[[["error@api>http:GET:playlist/*"]]],
+    )
     waiting: str | None = Field(default=None, description="Why nothing is tried on it just now.")
-    running: ExperimentView | None = None
+    running: ExperimentView | None = Field(
+        default=None, description="The experiment that is tried on it now; null: none."
+    )
 
     @classmethod
     def of(cls, campaign: Campaign, name: str, exploration: Exploration) -> ClassProgress:
@@ -90,14 +101,17 @@ class ClassProgress(View):
 class LeftOpenView(View):
     """What a run left open of one request class."""
 
-    request_class: str = Field(examples=["GET /boot"])
+    request_class: str = Field(description="The request class.", examples=["GET /boot"])
     why: dict[str, int] = Field(
         description="Of how many minimal hypotheses nothing is known for this reason.",
         examples=[{"window over": 2}],
     )
-    named: list[list[str]] = Field(description="Some of these hypotheses.")
+    named: list[list[str]] = Field(
+        description="Some of these hypotheses.", examples=[[["error@api>http:GET:playlist/*"]]]
+    )
     silent: list[str] = Field(
-        description="Points at which nothing ever fired; they were not tried again in this run."
+        description="Points at which nothing ever fired; they were not tried again in this run.",
+        examples=[["api>http:GET:playlist/*"]],
     )
     unreached: dict[str, str] = Field(
         default={},
@@ -108,7 +122,10 @@ class LeftOpenView(View):
         description="Points and faults at which nothing can be tried, and why: no injector, no "
         "timeout to wait for, a call that begins after the answer, or none of the kinds asked for.",
     )
-    words: str = Field(description="The same, for people.")
+    words: str = Field(
+        description="The same, for people.",
+        examples=["GET /boot: of 2 hypotheses nothing is known, window over"],
+    )
 
 
 class EndingView(View):
@@ -118,38 +135,86 @@ class EndingView(View):
         description="`complete`: nothing is left to try within the bounds. `open`: experiments "
         "gave no answer. `out of time`: the solver. `out of budget`: the members of the run."
     )
-    left: list[LeftOpenView]
-    held: list[str] = Field(description="Classes that are held since their lineage changed.")
+    left: list[LeftOpenView] = Field(description="What was left open, by class; empty: nothing.")
+    held: list[str] = Field(
+        description="Classes that are held since their lineage changed.", examples=[["GET /search"]]
+    )
 
 
 class ExperimentView(View):
     """One experiment: what was tried on whom, why it ended, and control against treatment."""
 
-    id: str
-    campaign_id: str
-    run: int
-    request_class: str = Field(examples=["GET /boot"])
-    purpose: str = Field(examples=["explore", "confirm", "verify", "repeat", "recheck"])
-    hypothesis: list[str] = Field(examples=[["error@api>http:GET:playlist/*"]])
-    faults: list[str]
-    state: str = Field(examples=["waiting", "observing", "decided", "aborted"])
-    verdict: str | None = Field(examples=["harmful", "tolerated", "inconclusive"])
-    reason: str
+    id: str = Field(description="By which routes and commands name it.", examples=["3f1c9a52b7de"])
+    campaign_id: str = Field(
+        description="The campaign that it belongs to.", examples=["0b9c6a7e2f10"]
+    )
+    run: int = Field(description="Which run of the campaign it is of: the first is 1.")
+    request_class: str = Field(
+        description="The request class whose requests it treats.", examples=["GET /boot"]
+    )
+    purpose: str = Field(
+        description="For what it was tried: "
+        + "; ".join(f"`{name}`: {words}" for name, words in PURPOSES.items())
+        + ".",
+        examples=list(PURPOSES),
+    )
+    hypothesis: list[str] = Field(
+        description="The set of failures that is tried, as the solver has it: KIND@POINT or "
+        "down@SYSTEM.",
+        examples=[["error@api>http:GET:playlist/*"]],
+    )
+    faults: list[str] = Field(
+        description="What is injected for it, KIND@POINT: down@SYSTEM stands for an error at "
+        "each of its points.",
+        examples=[["error@api>http:GET:playlist/*"]],
+    )
+    state: str = Field(
+        description="How far it is: `proposed`, `waiting`, `armed`, `observing`, `settling`, "
+        "then `decided` or `aborted`.",
+        examples=["waiting", "observing", "decided", "aborted"],
+    )
+    verdict: str | None = Field(
+        description="What was decided; null: nothing yet, or it was aborted.",
+        examples=["harmful", "tolerated", "inconclusive"],
+    )
+    reason: str = Field(
+        description="Why it waits, or why it ended, in words; empty: there is nothing to say.",
+        examples=["evidence"],
+    )
     risk: float = Field(description="How many members it may hurt, as far as could be told.")
-    approved_by: str | None
+    approved_by: str | None = Field(
+        description="Whoever approved it, where the campaign asks for that; null: nobody."
+    )
     level: float | None = Field(description="Chance of a false `harmful` that it could run.")
-    members_reserved: int
+    members_reserved: int = Field(description="Old form of `devices.reserved`.")
     members_charged: int = Field(
         description="What budgets count: all that are reserved until it has ended, then those "
         "treated. How many took part is in `devices`."
     )
-    devices: DevicesView = Field(default_factory=_no_devices)
-    created_at: float
-    armed_at: float | None
-    ended_at: float | None
+    devices: DevicesView = Field(
+        description="Its devices, as far as anybody knows.", default_factory=_no_devices
+    )
+    created_at: float = Field(
+        description="When it was proposed (Unix seconds).", examples=[1767225600.0]
+    )
+    armed_at: float | None = Field(
+        description="When its rules were first handed out (Unix seconds); null: never.",
+        examples=[1767225600.0],
+    )
+    ended_at: float | None = Field(
+        description="When it was decided or aborted (Unix seconds); null: it goes on.",
+        examples=[1767225600.0],
+    )
     counts: dict[str, Any] = Field(
         validation_alias="comparison",
         default_factory=dict,
+        examples=[
+            {
+                "control": {"devices": 40, "failures": 0, "failure_rate": 0.0},
+                "treatment": {"devices": 34, "failures": 34, "failure_rate": 1.0},
+                "exposed": 34,
+            }
+        ],
         description="Control against treatment, of devices that were compared; `exposed`: devices "
         "reached; `edges`: how many devices each edge was given and "
         "used, the largest first, and whether it tells some apart by address.",
@@ -199,17 +264,39 @@ class ExperimentView(View):
 class CampaignView(View):
     """A campaign: what was asked for, and how far it is."""
 
-    id: str
-    name: str
-    state: str = Field(examples=["running"])
-    reason: str
-    definition: dict[str, Any]
-    created_by: str
-    created_at: float
-    run: int
-    run_started_at: float | None
-    next_run_at: float | None
-    ended_at: float | None
+    id: str = Field(description="By which routes and commands name it.", examples=["0b9c6a7e2f10"])
+    name: str = Field(
+        description="What it was called by whoever started it; may be empty.", examples=["nightly"]
+    )
+    state: str = Field(
+        description="`scheduled`, `running`, `paused`, `finished` or `stopped`.",
+        examples=["running"],
+    )
+    reason: str = Field(
+        description="Why it is in this state, in words; empty: there is nothing to say.",
+        examples=[""],
+    )
+    definition: dict[str, Any] = Field(
+        description="What was asked for, as POST takes it: settings, classes, calendar, "
+        "schedule, hypotheses.",
+        examples=[{"name": "nightly", "classes": ["GET /boot*"], "settings": {"max_size": 2}}],
+    )
+    created_by: str = Field(description="The name of the token that started it.", examples=["kim"])
+    created_at: float = Field(
+        description="When it was started (Unix seconds).", examples=[1767225600.0]
+    )
+    run: int = Field(description="Number of its current or last run: the first is 1.")
+    run_started_at: float | None = Field(
+        description="When that run began (Unix seconds); null: none has.", examples=[1767225600.0]
+    )
+    next_run_at: float | None = Field(
+        description="When the next run begins (Unix seconds); null: none is scheduled.",
+        examples=[1767225600.0],
+    )
+    ended_at: float | None = Field(
+        description="When it was over for good (Unix seconds); null: it is not.",
+        examples=[1767225600.0],
+    )
     ending: EndingView | None = Field(
         default=None,
         description="How the last run ended; null while one goes on, and where it was stopped.",
@@ -224,8 +311,15 @@ class CampaignView(View):
     devices: DevicesView = Field(
         default_factory=_no_devices, description="Of all experiments of this run."
     )
-    waiting: str | None = None
-    classes: list[ClassProgress] = []
+    waiting: str | None = Field(
+        default=None,
+        description="Why nothing is tried anywhere just now; null: nothing holds the campaign "
+        "as a whole.",
+        examples=["outside its calendar until Mon 09:00"],
+    )
+    classes: list[ClassProgress] = Field(
+        default=[], description="How far it is with each request class that it has taken up."
+    )
     not_yet: dict[str, str] = Field(default={}, description="Classes not taken up, and why.")
 
     @classmethod
@@ -275,22 +369,29 @@ class RarestView(View):
     share: float = Field(description="The share of requests that call it.", examples=[0.12])
     expected: float = Field(description="Treated outcomes of these, in a longer window.")
     seconds: float | None = Field(description="Until either verdict is reached, on average.")
-    decides: Decides
+    decides: Decides = Field(
+        description="Verdicts that can be reached there: both, only `harmful` (`harm`), or nothing."
+    )
 
 
 class EstimateView(View):
     """What a campaign could decide on one request class, by the traffic that was seen."""
 
-    request_class: str = Field(examples=["GET /boot"])
+    request_class: str = Field(description="The request class.", examples=["GET /boot"])
     per_minute: float = Field(description="Requests of which the outcome came to be known.")
     expected: float = Field(description="Treated outcomes to be expected within one window.")
     harmful: int | None = Field(description="Treated outcomes that `harmful` takes; null: never.")
     tolerated: int | None = Field(description="The same for `tolerated`.")
     seconds: float | None = Field(description="Until either verdict is reached, on average.")
-    decides: Decides
-    words: str = Field(description="The same, for people.")
+    decides: Decides = Field(
+        description="Verdicts that can be reached: both, only `harmful` (`harm`), or nothing."
+    )
+    words: str = Field(
+        description="The same, for people.",
+        examples=["GET /boot: 40 of 60 outcomes within one window decide"],
+    )
     rarest: RarestView | None = Field(
-        None, description="The same at the point that the fewest call; null: all call all."
+        default=None, description="The same at the point that the fewest call; null: all call all."
     )
 
 
@@ -314,17 +415,47 @@ class ForecastView(View):
 class FindingView(View):
     """A minimal failing set: these faults together hurt, and none of them can be left out."""
 
-    id: str
-    request_class: str = Field(examples=["GET /boot"])
-    faults: list[str] = Field(examples=[["error@api>http:GET:playlist/*"]])
-    state: str = Field(examples=["open", "acknowledged", "fixed", "suspected", "killed"])
-    found_at: float
-    verified_at: float | None
-    campaign_id: str
-    experiment_id: str
-    traces: list[str]
-    note: str | None = Field(description="What whoever acknowledged it said.")
-    tracker_url: str | None = Field(description="Where people work on it.")
+    id: str = Field(
+        description="Its id: the same set of faults of the same class always has the same.",
+        examples=["3f1c9a52b7de"],
+    )
+    request_class: str = Field(
+        description="The request class that they hurt.", examples=["GET /boot"]
+    )
+    faults: list[str] = Field(
+        description="The faults, KIND@POINT or down@SYSTEM, all of which it takes.",
+        examples=[["error@api>http:GET:playlist/*"]],
+    )
+    state: str = Field(
+        description="What has become of it: `suspected` until confirmed, `open`, "
+        "`acknowledged`, `fixed`, `regressed`, `refuted`, `superseded` by a part of "
+        "it, or `killed`: a process seems to have died of it.",
+        examples=["open", "acknowledged", "fixed", "suspected", "killed"],
+    )
+    found_at: float = Field(
+        description="When it was first found (Unix seconds).", examples=[1767225600.0]
+    )
+    verified_at: float | None = Field(
+        description="When it was last tried again, or said to be survived (Unix seconds); null: "
+        "never.",
+        examples=[1767225600.0],
+    )
+    campaign_id: str = Field(
+        description="The campaign that was the first to find it.", examples=["0b9c6a7e2f10"]
+    )
+    experiment_id: str = Field(
+        description="The experiment that found it.", examples=["7d20c4e8b1f3"]
+    )
+    traces: list[str] = Field(
+        description="Trace ids of requests that failed under it, as many as are kept.",
+        examples=[["5b8efff798038103d269b633813fc60c"]],
+    )
+    note: str | None = Field(
+        description="What whoever acknowledged it said.", examples=["ann adds a fallback"]
+    )
+    tracker_url: str | None = Field(
+        description="Where people work on it.", examples=["https://tracker.example.org/SHOP-42"]
+    )
     sentence: str = Field(
         default="",
         description="What it is, in a sentence; the title of its page.",
@@ -336,7 +467,9 @@ class VarietyView(View):
     """One way in which requests of a class go."""
 
     requests: int = Field(description="How many of those that were seen went so.")
-    support: list[str] = Field(description="What they rely on.")
+    support: list[str] = Field(
+        description="What they rely on.", examples=[["api>http:GET:playlist/*"]]
+    )
 
 
 class UnseenView(View):
@@ -354,7 +487,9 @@ class UnseenView(View):
             " arrivals there"
         ],
     )
-    advice: list[str] = Field(description="What to change.")
+    advice: list[str] = Field(
+        description="What to change.", examples=[["currency: install the propagator tracecontext"]]
+    )
 
     @classmethod
     def of(cls, unseen: Unseen) -> UnseenView:
@@ -371,35 +506,59 @@ class UnseenView(View):
 class ClassView(View):
     """A request class: its predicate in words, its traffic, and what it usually relies on."""
 
-    name: str = Field(examples=["GET /boot"])
-    service: str
-    version: int
-    good: int
-    per_minute: float
-    success_rate: float
-    consistency: float
-    hit_rate: float
-    sample: int
-    unfit: str | None = Field(None, description="Why it may not be explored by default.")
-    first_seen: float
-    last_seen: float
-    support: list[str]
+    name: str = Field(
+        description="Its exact name, by which routes and commands take it.", examples=["GET /boot"]
+    )
+    service: str = Field(description="The service at which its requests enter.", examples=["api"])
+    version: int = Field(
+        description="Goes up whenever its lineage changes; evidence of older versions no longer "
+        "counts."
+    )
+    good: int = Field(
+        description="Good requests in this version that nobody injected into: its evidence."
+    )
+    per_minute: float = Field(description="Requests a minute of late.")
+    success_rate: float = Field(
+        description="Share (0 to 1) of good outcomes among the newest that nobody injected "
+        "into; 1 before there are any."
+    )
+    consistency: float = Field(
+        description="Share (0 to 1) of the good requests of the last sample that rely on "
+        "exactly what is expected."
+    )
+    hit_rate: float = Field(
+        description="Share (0 to 1) of the expected points that a request reached, on average."
+    )
+    sample: int = Field(description="Good requests from which `consistency` was taken.")
+    unfit: str | None = Field(default=None, description="Why it may not be explored by default.")
+    first_seen: float = Field(
+        description="When its first sample began (Unix seconds).", examples=[1767225600.0]
+    )
+    last_seen: float = Field(
+        description="When its newest request came in (Unix seconds).", examples=[1767225600.0]
+    )
+    support: list[str] = Field(
+        description="Injection points that its good requests usually rely on.",
+        examples=[["api>http:GET:playlist/*"]],
+    )
     shared: dict[str, list[str]] = Field(description="Systems that several points reach.")
     shown: dict[str, list[str]] = Field(
-        {},
+        default={},
         description="By point, how its calls failed by themselves, the commonest kind first: "
         "campaigns try them there without being asked.",
     )
     no_injector: dict[str, str] = Field(
-        {},
+        default={},
         description="Points that no injector has reported, where others of their service are: "
         "campaigns do not try them. By point, what to install.",
     )
     shares: dict[str, float] = Field(
-        {}, description="Points that only some of its requests call: the share of them that do."
+        default={},
+        description="Points that only some of its requests call: the share of them that do.",
     )
     not_looked_at: dict[str, str] = Field(
-        {}, description="What happens in its requests and is not a part of their outcome, and why."
+        default={},
+        description="What happens in its requests and is not a part of their outcome, and why.",
     )
 
     unseen: UnseenView = Field(
@@ -407,7 +566,7 @@ class ClassView(View):
         description="What cannot be seen of its requests.",
     )
     varieties: list[VarietyView] = Field(
-        [],
+        default=[],
         description="Of a class that may not be explored: the ways in which its requests go. "
         "A replay can choose one, a live experiment cannot.",
     )
@@ -455,14 +614,25 @@ class ClassView(View):
 class MaintenanceView(View):
     """A maintenance window."""
 
-    id: str
-    owner: str = Field(examples=["ann"])
-    reason: str = Field(examples=["rolling upgrade of recordsdb"])
-    down: list[str] = Field(examples=[["recordsdb"]])
-    opened_at: float
-    until: float
+    id: str = Field(description="By which routes and commands name it.", examples=["c41f0a9d3e72"])
+    owner: str = Field(description="Whom to ask about it.", examples=["ann"])
+    reason: str = Field(description="Why it was opened.", examples=["rolling upgrade of recordsdb"])
+    down: list[str] = Field(
+        description="Points, services or systems that are left alone, with *; empty: everything.",
+        examples=[["recordsdb"]],
+    )
+    opened_at: float = Field(
+        description="When it was opened (Unix seconds).", examples=[1767225600.0]
+    )
+    until: float = Field(
+        description="When it ends by itself (Unix seconds).", examples=[1767225600.0]
+    )
     seconds: float = Field(description="How long it was to stay open.")
-    closed_at: float | None = None
+    closed_at: float | None = Field(
+        default=None,
+        description="When somebody closed it before its time (Unix seconds); null: nobody has.",
+        examples=[1767225600.0],
+    )
 
     @classmethod
     def of(cls, window: Maintenance) -> MaintenanceView:
@@ -473,13 +643,30 @@ class MaintenanceView(View):
 class WhatIfView(View):
     """With some points down: which single further failure hurts, is survived, or is unknown."""
 
-    request_class: str
-    down: list[str]
-    already: str = Field(description="The outage by itself: failing, safe or open (unknown).")
-    hurts: list[str]
-    safe: list[str]
-    unknown: list[str]
-    anyway: list[str] = Field(description="Those of `hurts` that hurt with nothing down as well.")
+    request_class: str = Field(description="The request class.", examples=["GET /boot"])
+    down: list[str] = Field(
+        description="Injection points that are taken to be down.",
+        examples=[["api>http:GET:playlist/*"]],
+    )
+    already: str = Field(
+        description="The outage by itself: failing, safe or open (unknown).", examples=["safe"]
+    )
+    hurts: list[str] = Field(
+        description="Points at which one more failure is known to hurt.",
+        examples=[["api>http:GET:popular/*"]],
+    )
+    safe: list[str] = Field(
+        description="Points at which one more failure is proved to be survived.",
+        examples=[["api>http:GET:ratings/*"]],
+    )
+    unknown: list[str] = Field(
+        description="Points at which nobody knows what one more failure does.",
+        examples=[["api>http:GET:titles/*"]],
+    )
+    anyway: list[str] = Field(
+        description="Those of `hurts` that hurt with nothing down as well.",
+        examples=[["api>http:GET:popular/*"]],
+    )
 
     @classmethod
     def of(cls, answer: WhatIf) -> WhatIfView:
@@ -490,16 +677,30 @@ class WhatIfView(View):
 class SignView(View):
     """What traces of the last minute show of something that fails, or answers late."""
 
-    name: str = Field(description="The service or system; a point where others of it are well.")
-    state: Literal["failing", "late"]
-    points: list[str]
+    name: str = Field(
+        description="The service or system; a point where others of it are well.",
+        examples=["playlist"],
+    )
+    state: Literal["failing", "late"] = Field(
+        description="`failing`: calls to it fail; `late`: they take far longer than usual."
+    )
+    points: list[str] = Field(
+        description="The calls at which this shows.", examples=[["api>http:GET:playlist/*"]]
+    )
     calls: int = Field(description="The newest calls: of the last seconds, or the last few.")
     ailing: int = Field(description="How many of them failed by themselves, or took long.")
-    latest: float = Field(description="When the newest of these came (Unix seconds).")
-    trace_id: str = Field(description="The trace of the newest of these.")
+    latest: float = Field(
+        description="When the newest of these came (Unix seconds).", examples=[1767225600.0]
+    )
+    trace_id: str = Field(
+        description="The trace of the newest of these.",
+        examples=["5b8efff798038103d269b633813fc60c"],
+    )
     seconds: float | None = Field(description="How long those take that are late (median).")
     usual: float | None = Field(description="How long calls took over the last hour (median).")
-    words: str
+    words: str = Field(
+        description="The same, for people.", examples=["playlist fails: 9 of its 10 newest calls"]
+    )
 
     @classmethod
     def of(cls, sign: Sign) -> SignView:
@@ -512,13 +713,17 @@ class GateView(View):
 
     verdict: GateVerdict = Field(description="unknown: it is not proved to be safe.")
     down: list[str] = Field(
-        description="The step, what open maintenance windows name, and what fails now."
+        description="The step, what open maintenance windows name, and what fails now.",
+        examples=[["api>http:GET:playlist/*"]],
     )
     why: list[str] = Field(
         description="Reasons against it, or why nobody knows.",
         examples=[["GET /boot: one more failure would hurt: api>http:GET:popular/lists/*"]],
     )
-    classes: list[WhatIfView]
+    classes: list[WhatIfView] = Field(
+        description="What one more failure would do to each request class that calls what goes "
+        "down."
+    )
     signs: list[SignView] = Field(
         description="Of what the classes concerned call: what fails now, and what answers late."
     )
@@ -532,10 +737,13 @@ class GateView(View):
 class WatchedClass(View):
     """How a request class fares while something that it calls is down."""
 
-    request_class: str
+    request_class: str = Field(description="The request class.", examples=["GET /boot"])
     requests: int = Field(description="Since the window was opened; a device that fails, once.")
-    failures: int
-    hurt: str | None = Field(description="How it suffers, in words; null: as far as known, not.")
+    failures: int = Field(description="How many of `requests` failed.")
+    hurt: str | None = Field(
+        description="How it suffers, in words; null: as far as known, not.",
+        examples=["9 of 40 requests that nobody injected into failed"],
+    )
 
     @classmethod
     def of(cls, name: str, watched: Bystanders) -> WatchedClass:
@@ -551,9 +759,9 @@ class WatchedClass(View):
 class StepView(View):
     """A step of an upgrade, watched: those that it touches."""
 
-    window: MaintenanceView
-    open: bool
-    classes: list[WatchedClass]
+    window: MaintenanceView = Field(description="The maintenance window that is watched.")
+    open: bool = Field(description="Whether the window is still open.")
+    classes: list[WatchedClass] = Field(description="Each request class that it touches.")
     suffers: list[str] = Field(
         description="Each class that suffers, and how; the guardrail that does not hold.",
         examples=[["GET /boot: 9 of 40 requests that nobody injected into failed"]],
@@ -564,8 +772,11 @@ class StepView(View):
 class AuditSubject(View):
     """What an experiment or a finding is about."""
 
-    request_class: str = Field(examples=["GET /boot"])
-    faults: list[str] = Field(examples=[["error@api>http:GET:playlist/*"]])
+    request_class: str = Field(description="The request class.", examples=["GET /boot"])
+    faults: list[str] = Field(
+        description="The faults, KIND@POINT or down@SYSTEM.",
+        examples=[["error@api>http:GET:playlist/*"]],
+    )
     said: str = Field(
         description="The failures, in words.",
         examples=["api's call to playlist (GET /*) fails"],
@@ -575,12 +786,21 @@ class AuditSubject(View):
 class AuditView(View):
     """Who did what, to what, why and when."""
 
-    id: int
-    at: float
-    who: str
-    what: str
-    subject: str
-    why: str
+    id: int = Field(description="Its number: later entries have larger ones.")
+    at: float = Field(description="When (Unix seconds).", examples=[1767225600.0])
+    who: str = Field(
+        description="The name of the token that did it; the service itself is `ldfi`.",
+        examples=["kim"],
+    )
+    what: str = Field(
+        description="What was done, in a few fixed words: `halt`, `campaign started`.",
+        examples=["halt"],
+    )
+    subject: str = Field(
+        description="The id of what it was done to; empty: it was done to everything.",
+        examples=[""],
+    )
+    why: str = Field(description="The reason given; empty: none.", examples=["checkout is down"])
     about: AuditSubject | None = Field(
         default=None, description="Of what was done to an experiment or a finding."
     )

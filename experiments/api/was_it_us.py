@@ -40,26 +40,43 @@ ENDED_BY: Final = ("halt", "resume", "disarmed", "experiment called off")
 DONE: Final = 50
 _LATEST: Final = 2.0**40
 
-Moment = Annotated[float | SkipJsonSchema[None], Query(ge=0, le=_LATEST, allow_inf_nan=False)]
+Moment = Annotated[float, Field(ge=0, le=_LATEST, allow_inf_nan=False)] | SkipJsonSchema[None]
 
 
 class InjectedView(View):
     """An experiment that was armed in the window."""
 
-    id: str
-    campaign_id: str
-    request_class: str = Field(examples=["GET /boot"])
-    hypothesis: list[str] = Field(examples=[["error@api>http:GET:playlist/*"]])
-    state: str = Field(examples=["observing", "decided", "aborted"])
-    verdict: str | None = Field(examples=["harmful", "tolerated", "inconclusive"])
-    reason: str
+    id: str = Field(description="The experiment's id.", examples=["7d20c4e8b1f3"])
+    campaign_id: str = Field(
+        description="The campaign that it belongs to.", examples=["0b9c6a7e2f10"]
+    )
+    request_class: str = Field(
+        description="The request class whose requests it treated.", examples=["GET /boot"]
+    )
+    hypothesis: list[str] = Field(
+        description="The set of failures that was tried: KIND@POINT or down@SYSTEM.",
+        examples=[["error@api>http:GET:playlist/*"]],
+    )
+    state: str = Field(
+        description="How far it is: `armed`, `observing` and `settling` may still inject; "
+        "`decided` and `aborted` are over.",
+        examples=["observing", "decided", "aborted"],
+    )
+    verdict: str | None = Field(
+        description="What was decided; null: nothing yet, or it was aborted.",
+        examples=["harmful", "tolerated", "inconclusive"],
+    )
+    reason: str = Field(
+        description="Why it ended, in words; empty: there is nothing to say.",
+        examples=["evidence"],
+    )
     since: float = Field(description="When it was armed.")
     until: float | None = Field(description="After which nothing of it was injected, for sure.")
     treated: int = Field(
         description="Old form of `devices.treated`; where that is unknown, at most."
     )
     hurt: int = Field(description="Old form of `devices.hurt`.")
-    devices: DevicesView
+    devices: DevicesView = Field(description="Its devices, as far as anybody knows.")
     lost: bool = Field(description="Nobody knows what it did: whoever ran it was gone.")
 
     @classmethod
@@ -83,10 +100,15 @@ _INJECTED: Final = (
 class WasItUsView(Page[InjectedView]):
     """The answer, and what it rests on: the experiments, newest first, and who intervened."""
 
-    since: float
-    until: float
+    since: float = Field(
+        description="Where the window begins (Unix seconds).", examples=[1767225600.0]
+    )
+    until: float = Field(description="Where it ends (Unix seconds).", examples=[1767225600.0])
     answer: WasIt = Field(description="`no` is certain; that it was is never said for certain.")
-    words: str = Field(examples=["Perhaps: 2 of 4 experiments hurt 32 devices."])
+    words: str = Field(
+        description="The answer in a sentence.",
+        examples=["Perhaps: 2 of 4 experiments hurt 32 devices."],
+    )
     experiments: int = Field(description="All that were armed in the window.")
     harmful: int = Field(0, description="Those of them with that verdict.")
     hurting: int = Field(0, description="Those that hurt devices, whatever the verdict.")
@@ -112,7 +134,10 @@ async def was_it_us(
     until = clock.now() if until is None else until
     since = max(0.0, until - LAST) if since is None else since
     if since > until:
-        raise Problem(422, "invalid", "since: the window ends before it begins")
+        said = (
+            f"must not be after until, {until:g}: the window ends before it begins, got {since:g}"
+        )
+        raise Problem(422, "invalid", said, at="query/since")
     with db.read() as session:
         exposure = exposure_of(session, engine, since, until, request_class)
         found = armed(session, since, until, request_class, cursor, limit)

@@ -17,6 +17,12 @@ CalleesOf = Callable[[str], Mapping[str, str]]
 """What the points of a request class reach."""
 
 
+def share_of(request_class: str, rates: Mapping[str, float]) -> float | None:
+    """Return which part of all requests a class is; None where nobody asks for anything."""
+    total = sum(rates.values())
+    return rates.get(request_class, 0.0) / total if total else None
+
+
 @dataclass(frozen=True, slots=True)
 class FindingSummary:
     """One finding. ``sentence``: what it is, without a full stop. ``compared``: treated devices of

@@ -59,7 +59,7 @@ class Events:
                 self._producer.close()
 
     def tell(self, now: float) -> int:
-        """Return what there is, and put on record how far that is; how many entries were looked at.
+        """Publish the entries that are new, and record how far; returns how many entries were read.
 
         Raises StreamError, Deposed, and what the database raises.
         """

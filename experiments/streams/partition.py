@@ -311,9 +311,6 @@ class PartitionWork:
             self._joined[trace_id] = Observation(lineage, waiting[1])
         elif self._believes_root:
             self._joined[trace_id] = Observation(lineage, root_outcome(lineage))
-        elif (event := loose_of(lineage)) is not None:  # no device reports a call
-            self.unseen.append((trace_id, write_event(event)))
-            self.dropped["join_no_outcome"] += 1
         else:
             self._lineages[trace_id] = (self._times["metrics"].now, lineage)
 
@@ -328,8 +325,8 @@ class PartitionWork:
                 break
             del self._lineages[trace_id]
             self.dropped["join_no_outcome"] += 1
-            if (event := arrival_of(lineage)) is not None:
-                self.unseen.append((trace_id, write_event(event)))
+            events = loose_of(lineage) or arrival_of(lineage)
+            self.unseen += [(trace_id, write_event(event)) for event in events]
         wait = patience.other_half if patience.outcome is None else patience.outcome
         before = self._times["spans"].now - wait
         while self._outcomes:

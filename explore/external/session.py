@@ -116,8 +116,7 @@ class Elsewhere:
         for trace_id, spans in self.collector.strays.items():
             stray = learn(Trace.of(trace_id, spans))
             if stray is not None and not stray.is_report:
-                event = loose_of(stray) or arrival_of(stray)
-                if event is not None:
+                for event in loose_of(stray) or arrival_of(stray):
                     sightings.take_event(event)
         figure = sightings.figures().of(_RUN)
         return f"{figure.line}. {'; '.join(figure.advice())}" if figure.gaps else ""

@@ -70,7 +70,7 @@ class _Tries:
         return run
 
     def _run(self, faults: tuple[Fault, ...]) -> tuple[Run, bool]:
-        """Run the test once. Returns also whether what is lost of it is not lost for ever."""
+        """Run the test once. Returns also whether missing spans may come in another run."""
         item, began = self._item, time.time()
         recorder = self._process.next_run()
         self.reports, self.faults, called = [], faults, None

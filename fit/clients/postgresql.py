@@ -86,7 +86,8 @@ def verb_of(statement: str) -> str:
     return template_statement(statement).partition(" ")[0]
 
 
-def statement_point(service: str, statement: str, database: str) -> str:
-    """Name the point of a statement sent past SQLAlchemy; a name with nothing in it is none."""
+def statement_point(service: str, statement: str, database: str, system: str = "postgresql") -> str:
+    """Name the point of a statement sent past SQLAlchemy; where the database's name has nothing in
+    it, by the ``system``."""
     named = template_words(database)
-    return database_point(service, statement, named if named.strip("*") else "postgresql")
+    return database_point(service, statement, named if named.strip("*") else system)

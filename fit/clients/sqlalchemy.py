@@ -4,12 +4,14 @@ SQLAlchemy's own events put the point between the cursor and OpenTelemetry's spa
 asyncio. ``error`` is the database driver's OperationalError, which SQLAlchemy wraps in its own, as
 for a lost server. ``sql:…`` is said by the server itself where it is PostgreSQL, and a connection
 is ``refused`` as psycopg tells of it. A driver's timeouts are not to be seen from here: ``delay``
-lasts its length and then lets the statement through; a cancelled task stops waiting.
+lasts its length and then lets the statement through; a cancelled task stops waiting. Over PyMySQL
+statements and connections fail as :mod:`ldfi.fit.clients.pymysql` has it.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 from sqlalchemy import event, exc
@@ -108,6 +110,8 @@ def _peer(engine: Any) -> str:
 def _effect_on_statement(injection: Injection, context: Any, statement: str) -> Effect | None:
     if injection.kind == "error":
         return Effect(failure=_unreachable(context.dialect))
+    if context.dialect.driver == "pymysql":
+        return import_module(_PYMYSQL).effect(injection, context.cursor)  # type: ignore[no-any-return]
     if injection.kind == "delay":
         return delay(injection.delay_ms)
     verb = template_statement(statement).partition(" ")[0]
@@ -120,12 +124,13 @@ def _effect_on_connection(injection: Injection, engine: Any) -> Effect | None:
         return Effect(failure=_connection_error(engine.dialect, _unreachable(engine.dialect)))
     if injection.kind == "delay":
         return delay(injection.delay_ms)
-    if injection.kind not in error.CONNECTING or engine.dialect.driver != "psycopg":
+    host = engine.url.host
+    if injection.kind not in error.CONNECTING or not host:
         return None
-    if injection.kind in NAMED and not is_name(engine.url.host or ""):
+    if injection.kind in NAMED and not is_name(host):
         return None
     failure = _unconnected(injection.kind, engine)
-    return Effect(failure=_connection_error(engine.dialect, failure))
+    return failure and Effect(failure=_connection_error(engine.dialect, failure))
 
 
 def _connection_error(dialect: Any, original: Any) -> Any:
@@ -136,8 +141,12 @@ def _connection_error(dialect: Any, original: Any) -> Any:
 
 
 def _unconnected(kind: FaultKind, engine: Any) -> Any:
-    """Make what psycopg and libpq say where no connection can be made."""
+    """Make what the driver says where no connection can be made; None for one that is not known."""
     host, port = engine.url.host, engine.url.port or _PORT
+    if engine.dialect.driver == "pymysql":
+        return import_module(_PYMYSQL).unconnected(kind, host)
+    if engine.dialect.driver != "psycopg":
+        return None
     said = error.CONNECTING[kind]["psycopg"].format(host=host, port=port)
     return engine.dialect.loaded_dbapi.OperationalError(said)
 
@@ -147,5 +156,6 @@ def _unreachable(dialect: Any) -> Any:
 
 
 _PORT = 5432
+_PYMYSQL = "ldfi.fit.clients.pymysql"  # imported once it is there for sure
 _STATEMENT = Site(_name_statement, _effect_on_statement)
 _CONNECTION = Site(_name_connection, _effect_on_connection)

@@ -11,7 +11,7 @@ import (
 // further in would see it.
 func FindEntry(header string) (value string, found bool) {
 	count := 0
-	for member := range strings.SplitSeq(header, ",") {
+	for _, member := range strings.Split(header, ",") {
 		if !isOurs(member) {
 			continue
 		}
@@ -27,7 +27,7 @@ func FindEntry(header string) (value string, found bool) {
 // properties, and the header without them.
 func Entries(header string) (values []string, others string) {
 	var kept []string
-	for member := range strings.SplitSeq(header, ",") {
+	for _, member := range strings.Split(header, ",") {
 		if isOurs(member) {
 			values = append(values, valueOf(member))
 		} else {

@@ -74,7 +74,7 @@ func HostsFromEnv() (*Hosts, error) {
 func ParseHosts(text string) (*Hosts, error) {
 	made := &Hosts{nobody: true, asked: map[string]bool{}}
 	var ignored error
-	for listed := range strings.SplitSeq(text, ",") {
+	for _, listed := range strings.Split(text, ",") {
 		if listed = strings.TrimSpace(listed); listed == "" {
 			continue
 		}

@@ -78,7 +78,7 @@ func serviceFromEnv() string {
 	if name := os.Getenv("OTEL_SERVICE_NAME"); name != "" {
 		return name
 	}
-	for pair := range strings.SplitSeq(os.Getenv("OTEL_RESOURCE_ATTRIBUTES"), ",") {
+	for _, pair := range strings.Split(os.Getenv("OTEL_RESOURCE_ATTRIBUTES"), ",") {
 		name, value, _ := strings.Cut(pair, "=")
 		if strings.TrimSpace(name) != "service.name" {
 			continue

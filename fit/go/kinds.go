@@ -116,7 +116,8 @@ func ParseKind(text string) (Kind, error) {
 	if found, known := kinds[word]; known && (!says && found.standsAlone() || found.takes(argument)) {
 		return kind, nil
 	}
-	return "", fmt.Errorf("%q is no kind of fault", text)
+	words := slices.Sorted(maps.Keys(kinds))
+	return "", fmt.Errorf("%q is not a kind of fault; the kinds are %s", text, strings.Join(words, ", "))
 }
 
 // injectionOf reads how a group of points fails in this version, as in "status-503-n2".

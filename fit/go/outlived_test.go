@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -49,6 +50,15 @@ var whens = map[string]func(over <-chan struct{}, work func()){
 		}()
 		return func(over <-chan struct{}, work func()) { queue <- func() { <-over; work() } }
 	}(),
+	"ticker": func(over <-chan struct{}, work func()) {
+		go func() {
+			ticker := time.NewTicker(time.Microsecond)
+			defer ticker.Stop()
+			<-over
+			<-ticker.C
+			work()
+		}()
+	},
 	"timer": func(over <-chan struct{}, work func()) {
 		time.AfterFunc(time.Microsecond, func() { <-over; work() })
 	},
@@ -117,4 +127,55 @@ func TestARequestWithinAnotherEndsAlone(t *testing.T) {
 		t.Errorf("in the outer %s, after the inner %s", within, after)
 	}
 	ended()
+}
+
+// Requests that wait for a call of another one (a single flight) get its failure, and are not of the experiment.
+func TestWhoJoinsACallOfATreatedRequestIsTold(t *testing.T) {
+	const waiting = 5
+	service, server := fittest.New(t, "api"), newBreaking(t)
+	client := &http.Client{Transport: service.Transport(nil)}
+	value := fittest.Sign('t', fittest.Fault{How: "status-404", Point: server.point()})
+	var once sync.Once
+	var answer string
+	joined := make(chan struct{}, waiting)
+	shared := func(ctx context.Context) string { // sync.Once has the others wait for the first
+		joined <- struct{}{}
+		once.Do(func() {
+			for len(joined) < waiting {
+				time.Sleep(time.Millisecond)
+			}
+			answer = seen(client, ctx, server.URL)
+		})
+		return answer
+	}
+	began, answers := make(chan struct{}), make(chan string, waiting)
+	serve := func(ctx context.Context) {
+		ctx, span := service.Provider.Tracer("t").Start(ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
+		defer span.End()
+		ctx, ended := service.Begin(ctx)
+		defer ended()
+		answers <- shared(ctx)
+	}
+	go func() { close(began); serve(fittest.Carrying(context.Background(), value)) }()
+	<-began
+	for len(joined) == 0 { // the treated one is first
+		time.Sleep(time.Millisecond)
+	}
+	for range waiting - 1 {
+		go serve(context.Background())
+	}
+	for range waiting {
+		if each := <-answers; !strings.HasPrefix(each, "404") {
+			t.Errorf("one who waits saw %s", each)
+		}
+	}
+	fired := 0
+	for _, marks := range service.Marks() {
+		if marks["fit.fired"] != "" {
+			fired++
+		}
+	}
+	if fired != 1 {
+		t.Errorf("%d calls are marked as hit", fired)
+	}
 }

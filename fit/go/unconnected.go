@@ -18,7 +18,13 @@ var causes = map[string]func(of dialing, host string) error{
 	},
 }
 
-var numbers = map[string]syscall.Errno{"ECONNREFUSED": syscall.ECONNREFUSED}
+// numbers are those with which connect fails (POSIX), by their names in kinds.json.
+var numbers = map[string]syscall.Errno{
+	"ECONNREFUSED": syscall.ECONNREFUSED,
+	"EHOSTUNREACH": syscall.EHOSTUNREACH,
+	"ENETUNREACH":  syscall.ENETUNREACH,
+	"ETIMEDOUT":    syscall.ETIMEDOUT,
+}
 
 // Connecting tells whether a kind is a connection to this host that cannot be made, as known here; one known by an
 // address alone has no name that could not resolve.

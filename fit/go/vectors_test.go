@@ -208,7 +208,7 @@ func TestContextsGoToTheHostsOfTheVectors(t *testing.T) {
 func TestKindsAreThoseOfAllLanguages(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "protocol", "kinds.json"))
 	if err != nil || !bytes.Equal(text, kindsJSON) {
-		t.Errorf("kinds.json is no copy of fit/protocol/kinds.json (%v): run docs/generate.py", err)
+		t.Errorf("kinds.json is not a copy of fit/protocol/kinds.json (%v): run docs/generate.py", err)
 	}
 	for word, each := range kinds {
 		if each.Connecting != nil && causes[each.Connecting.Go.Exception] == nil {

@@ -160,33 +160,29 @@ export function reset() {
  * @param {(error: Error) => void} done
  */
 export function unconnected(kind, target, { left }, done) {
-  const now = recordOf(kind).named ? (to, over) => over(unresolved(kind, to.host)) : refusedNow
-  left.then(() => setImmediate(now, target, done)) // what done throws is the caller's, and no rejection
+  const now = recordOf(kind).named ? unresolved : atAddresses
+  left.then(() => setImmediate(now, kind, target, done)) // what done throws is the caller's, and no rejection
 }
 
 /** What Node's own lookup says of a name that nobody has. */
-function unresolved(kind, hostname) {
-  const { code, syscall, number, text } = recordOf(kind).connecting.node
-  return Object.assign(new Error(text.replace('{host}', hostname)), { errno: number, code, syscall, hostname })
+function unresolved(kind, { host }, done) {
+  done(failureOf(kind, '{host}', host, { hostname: host }))
 }
 
-function refusedNow({ host, port, lookup = dnsLookup, family, autoSelectFamily }, done) {
-  if (net.isIP(host)) return void done(refusedAt(host, port))
+function atAddresses(kind, { host, port, lookup = dnsLookup, family, autoSelectFamily }, done) {
+  const at = (address) => failureOf(kind, '{address}', `${address}:${port}`, { address, port })
+  if (net.isIP(host)) return void done(at(host))
   const all = Boolean(autoSelectFamily ?? net.getDefaultAutoSelectFamily?.())
   lookup(host, { all, family: family ?? 0, hints: 0 }, (error, found) => {
-    if (error) return done(refusedAt(host, port))
-    const errors = (all ? found : [{ address: found }]).map((at) => refusedAt(at.address, port))
+    if (error) return done(at(host))
+    const errors = (all ? found : [{ address: found }]).map(({ address }) => at(address))
     if (errors.length === 1) return done(errors[0])
-    return done(Object.assign(new AggregateError(errors), { code: 'ECONNREFUSED' }))
+    return done(Object.assign(new AggregateError(errors), { code: errors[0].code }))
   })
 }
 
-function refusedAt(address, port) {
-  return Object.assign(new Error(`connect ECONNREFUSED ${address}:${port}`), {
-    errno: -constants.errno.ECONNREFUSED,
-    code: 'ECONNREFUSED',
-    syscall: 'connect',
-    address,
-    port,
-  })
+/** What Node says of where a call was to go, as `kinds.json` has it. */
+function failureOf(kind, where, called, fields) {
+  const { code, syscall, errno, number = -constants.errno[errno], text } = recordOf(kind).connecting.node
+  return Object.assign(new Error(text.replace(where, () => called)), { errno: number, code, syscall, ...fields })
 }

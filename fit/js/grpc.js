@@ -10,7 +10,7 @@ import { AsyncResource } from 'node:async_hooks'
 
 import { unconnected } from './connection.js'
 import { readRequest } from './express.js'
-import { recordOf } from './kinds.js'
+import { connecting, recordOf } from './kinds.js'
 import { aimed, fire } from './passage.js'
 import { rpcPoint } from './points.js'
 import { served } from './request.js'
@@ -76,15 +76,15 @@ function strikeAtStart(call, target, method, status) {
   if (!aim || typeof call.getConfig !== 'function') return
   call.getConfig = AsyncResource.bind(() => {
     delete call.getConfig
-    const firing = able(aim.injection, call, peer) ? fire(aim) : undefined
+    const firing = able(aim.injection, call, addressOf(peer)) ? fire(aim) : undefined
     if (firing) carryOut(firing, call, target, status)
     else call.getConfig()
   })
 }
 
 /** Whether this call can fail in this way natively. */
-function able({ kind, delayMs }, call, peer) {
-  if (recordOf(kind).connecting && !recordOf(kind).named) return !call.metadata.getOptions().waitForReady
+function able({ kind, delayMs }, call, { host }) {
+  if (recordOf(kind).connecting) return connecting(kind, host) && !call.metadata.getOptions().waitForReady
   if (kind === 'timeout') return Number(call.deadline) - Date.now() <= delayMs
   return kind === 'error' || kind === 'delay' || kind.startsWith('grpc:')
 }
@@ -104,7 +104,8 @@ function carryOut({ injection: { kind, delayMs }, proof }, call, target, status)
       proof.end({ type: status[code] })
     })
   } else if (recordOf(kind).connecting) {
-    unconnected(kind, addressOf(target.replace(SCHEME, '')), proof, (error) => end(status.UNAVAILABLE, notEstablished(error)))
+    const told = (error) => end(status.UNAVAILABLE, notEstablished(kind, target, error))
+    unconnected(kind, addressOf(target.replace(SCHEME, '')), proof, told)
   } else {
     const code = kind === 'error' ? status.UNAVAILABLE : status[kind.slice('grpc:'.length)]
     proof.left.then(() => end(code, TEXT))
@@ -118,7 +119,7 @@ function addressOf(peer) {
 }
 
 /** What a channel says that found nobody; of several addresses the last. */
-function notEstablished(error) {
+function notEstablished(kind, target, error) {
   const { message } = error.errors?.at(-1) ?? error
-  return `No connection established. Last error: Error: ${message}. Resolution note: `
+  return recordOf(kind).connecting.node.grpc.replace('{error}', () => message).replace('{target}', () => target)
 }

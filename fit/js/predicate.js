@@ -31,7 +31,7 @@ function isGuard(data) {
 
 function conditionOf({ feature, value, negated }) {
   if (typeof feature !== 'string' || (value !== null && typeof value !== 'string') || typeof negated !== 'boolean') {
-    throw new TypeError('this is no condition')
+    throw new TypeError('this is not a condition')
   }
   return { feature, value, negated }
 }

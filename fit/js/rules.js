@@ -109,7 +109,7 @@ export function leaseOf(text) {
   } catch (error) {
     throw new MalformedRules(`rules not understood: ${error.message}`)
   }
-  check(isObject(document) && Array.isArray(document.rules), 'they are no list')
+  check(isObject(document) && Array.isArray(document.rules), 'rules is not a list')
   const rules = document.rules.map(ruleOf)
   const { version, lease_seconds: seconds, asks = false } = document
   check(isNumber(seconds, Infinity), 'lease_seconds')
@@ -129,7 +129,7 @@ function ruleOf(data) {
   check(isNumber(patience, MAX_PATIENCE_SECONDS), 'patience')
   check(members === null || isCount(members, Infinity), 'members')
   const named = faults.map(faultOf)
-  check(!named.includes(undefined), 'a fault')
+  named.forEach((each, at) => check(each, `${faults[at].slice(0, 80)} is not a fault; write KIND@POINT`))
   const yieldsTo = data.yields_to ?? []
   check(Array.isArray(yieldsTo), 'yields_to')
   return {

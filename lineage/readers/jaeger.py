@@ -123,7 +123,7 @@ def _exception(logs: Any) -> bool:
         for field in fields if isinstance(fields, list) else []:
             if not isinstance(field, Mapping) or field.get("key") != "event":
                 continue
-            if field.get("value") == "exception":
+            if field.get("value") in {"exception", "error"}:
                 return True
     return False
 

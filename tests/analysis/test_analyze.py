@@ -215,10 +215,18 @@ def _word(number: int) -> str:
         ([5000] * 6, "own, 0 of them while"),
     ],
 )
+@pytest.mark.parametrize("inside", [False, True], ids=["alone", "inside work of a new root"])
 def test_a_loose_call_is_proposed_as_one_of_the_requests_it_runs_within(
-    begins: list[int], said: str, tmp_path: Path
+    begins: list[int], said: str, inside: bool, tmp_path: Path
 ) -> None:
-    loose = [[Made("api", host="rates", start=start, end=start + 20)] for start in begins]
+    call = Made("api", host="rates")
+    loose = [[replace(call, start=start, end=start + 20)] for start in begins]
+    if inside:  # the work goes on for longer than its call, and begins sooner
+        work = Made("api", kind=1)
+        loose = [
+            [replace(work, start=each.start - 5, end=each.end + 3000), replace(each, within=0)]
+            for [each] in loose
+        ]
     analysis = analysed(tmp_path, [*[[entered("/"), asked("a")]] * 6, *loose])
     assert [each.name for each in analysis.classes] == ["GET /"]
     assert any(said in note for note in analysis.notes)

@@ -9,10 +9,11 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldfi.analysis.words import length, percent
 from ldfi.cli.campaign import calendar, schedule
 from ldfi.cli.durations import seconds
 from ldfi.cli.settings import checked, pairs, read
-from ldfi.cli.words import interval, length, percent
+from ldfi.cli.words import interval
 from ldfi.errors import Invalid
 from ldfi.experiments.api.new_campaign import NewCampaign
 

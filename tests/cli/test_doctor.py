@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.cli.diagnosis import (
+from ldfi.cli.probe import SLOW, Probe, of_first, of_second
+from ldfi.experiments.domain.traffic.class_traffic import WHY_ASIDE
+from ldfi.experiments.queries.diagnosis import (
     ENOUGH,
     FEW,
     Checkup,
@@ -20,8 +22,6 @@ from ldfi.cli.diagnosis import (
     of_status,
     of_traces,
 )
-from ldfi.cli.probe import SLOW, Probe, of_first, of_second
-from ldfi.experiments.domain.traffic.class_traffic import WHY_ASIDE
 from ldfi.fit import hosts
 from ldfi.testing.live import served
 from tests.kit.cli import ldfi

@@ -15,6 +15,7 @@ import yaml
 from ldfi.cli import init
 from ldfi.errors import Conflict, Invalid
 from ldfi.experiments.cluster.tokens import ROLES, Tokens
+from ldfi.experiments.queries.process_environment import STARTED, WRAPPED
 from ldfi.fit.protocol.keys import Keys
 from tests.docs.test_site import DOCS
 from tests.kit.cli import ldfi
@@ -171,7 +172,7 @@ def test_kubernetes_takes_the_secrets_from_a_secret_made_of_the_file(tmp_path: P
 
 def test_each_framework_has_its_line(tmp_path: Path) -> None:
     printed = ldfi("init", "--file", str(tmp_path / "x.env")).stdout
-    for line in (*init.STARTED.values(), *init.WRAPPED.values()):
+    for line in (*STARTED.values(), *WRAPPED.values()):
         assert f": {line}\n" in printed
     pages = "".join(page.read_text("utf-8") for page in (DOCS / "howto").glob("*.md"))
     for word in ("EdgeMiddleware(", "WSGIEdgeMiddleware(", "--import ldfi-fit/register"):

@@ -149,6 +149,23 @@ def test_what_the_service_refuses_is_in_our_words(
     assert says in " ".join(said)
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("status --url foo", "must be a URL"),
+        ("findings --url 127.0.0.1:8600", "must be a URL"),
+        ("was-it-us --url http://[::1", "must be a URL"),
+        ("was-it-us --from 25:00", "--from: '25:00' is no time"),
+        ("was-it-us --to soon", "--to: 'soon' is no time"),
+        ("was-it-us --last soon", "'soon' is no length of time"),
+        (f"was-it-us --last {'9' * 400}h", "--last"),
+    ],
+)
+def test_what_is_wrong_is_said_before_what_is_missing(words: str, says: str) -> None:
+    (said,) = complaint(words, 2, LDFI_TOKEN="")
+    assert says in said
+
+
 def test_all_that_is_missing_is_said_at_once() -> None:
     said = complaint("experiment try", 2, LDFI_TOKEN="")
     assert [each.split(" is missing: ")[0] for each in said] == ["FAULT...", "--class", "--token"]

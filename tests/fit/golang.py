@@ -1,4 +1,4 @@
-"""Binaries of the Go module, built for tests. Go keeps what it has built."""
+"""Binaries of the Go modules, built for tests. Go keeps what it has built."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from pathlib import Path
 from tests.kit import needs
 
 GO = Path(__file__).parents[2] / "ldfi" / "fit" / "go"
+PROXY = "proxy/cmd/ldfi-proxy"
 
 
-def built(command: str, folder: Path, package: str = "") -> Path:
-    """Build ``cmd/COMMAND``, or a package. Skip on a laptop without Go, fail in CI."""
+def built(package: str, folder: Path) -> Path:
+    """Build a package by its folder in ``fit/go``. Skip on a laptop without Go, fail in CI."""
     go = needs.program("go")
-    made = folder / command
+    made = folder / Path(package).name
     subprocess.run(
-        [go, "build", "-o", str(made), package or f"./cmd/{command}"],
-        cwd=GO.resolve(),
+        [go, "build", "-o", str(made), "."],
+        cwd=(GO / package).resolve(),
         env={**os.environ, "GOFLAGS": "-buildvcs=false"},
         check=True,
         timeout=600,

@@ -28,7 +28,7 @@ from ldfi.testing.conformance.host import Host, met
 from ldfi.testing.live import served
 from tests.fit import conformance_host, java
 from tests.fit.applications import echo_app
-from tests.fit.golang import built
+from tests.fit.golang import PROXY, built
 from tests.kit import needs
 from tests.scenarios.export.proxy import envoy_binary
 
@@ -61,7 +61,7 @@ def python_wsgi(folder: Path) -> list[str]:
 
 
 def go(folder: Path) -> list[str]:
-    return [str(built("conformance", folder, "./internal/conformance"))]
+    return [str(built("proxy/internal/conformance", folder))]
 
 
 def proxy(folder: Path) -> list[str]:
@@ -197,7 +197,7 @@ def test_an_edge_in_webflux_conforms() -> None:
 def test_an_edge_at_an_envoy_gateway_conforms(tmp_path: Path) -> None:
     """Its processor injects as the proxy's does; of what it adds, what edges do is asked."""
     envoy_binary()
-    binary = str(built("ldfi-proxy", tmp_path))
+    binary = str(built(PROXY, tmp_path))
     with ExitStack() as started, served(echo_app()) as upstream:
 
         class Gateways(Host):

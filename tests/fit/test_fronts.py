@@ -33,7 +33,7 @@ from ldfi.testing.conformance.front import Front
 from ldfi.testing.live import served
 from tests.fit.applications import echo_app
 from tests.fit.edges import eventually
-from tests.fit.golang import built
+from tests.fit.golang import PROXY, built
 from tests.fit.test_js import HERE, JS, node
 from tests.kit.service import GIVEN, client_of, service
 from tests.scenarios.export.proxy import envoy_binary
@@ -51,14 +51,14 @@ Words = Callable[[str], list[str]]
 
 
 def proxy(folder: Path) -> Words:
-    binary = str(built("ldfi-proxy", folder))
+    binary = str(built(PROXY, folder))
     return lambda upstream: [binary, "edge", "--listen", "127.0.0.1:0", "--upstream", upstream]
 
 
 def gateway(folder: Path) -> Words:
     """Envoy, and beside it what it asks."""
     envoy_binary()
-    binary = str(built("ldfi-proxy", folder))
+    binary = str(built(PROXY, folder))
     script = Path(__file__).with_name("gateway.py")
     return lambda upstream: [sys.executable, str(script), binary, upstream]
 
@@ -69,7 +69,7 @@ def words(request: pytest.FixtureRequest, tmp_path: Path) -> Words:
         program = [request.getfixturevalue("node"), str(HERE / "edge.mjs")]
         return lambda _: program
     if request.param == "go":
-        front = str(built("front", tmp_path, "./internal/front"))
+        front = str(built("internal/front", tmp_path))
         return lambda _: [front]
     return gateway(tmp_path) if request.param == "gateway" else proxy(tmp_path)
 

@@ -63,6 +63,7 @@ def test_what_is_published_is_the_reader_and_nothing_else() -> None:
     assert {each["path"] for each in packed["files"]} == code | {
         "LICENSE",
         "README.md",
+        "kinds.json",
         "package.json",
     }
     assert packed["id"] == f"ldfi-fit@{project()['version']}"

@@ -25,6 +25,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ldfi import fit
+from ldfi.experiments.domain.judging.bystanders import Bystanders
+from ldfi.experiments.domain.traffic.baseline import Spell
 from ldfi.fit.protocol.context import Arm, encode
 from ldfi.fit.protocol.faults import Fault
 from tests.fit.applications import KEYS, Recorded, recording
@@ -32,6 +34,8 @@ from tests.fit.applications import KEYS, Recorded, recording
 POINT = "api>http:GET:stock/left"
 WAIT = 20.0
 REQUESTS = 3
+WAITING = 5
+"""Requests that wait for one call, the treated one among them."""
 
 
 class Wire(httpcore.MockBackend):
@@ -60,6 +64,7 @@ class Shop:
         self.orders: asyncio.Queue[int] = asyncio.Queue()
         self.mails: queue.Queue[int] = queue.Queue()
         self.running = False
+        self.flight: asyncio.Future[None] | None = None
 
     def ask(self) -> None:
         """Ask beneath which a fault would be."""
@@ -166,6 +171,21 @@ class Shop:
         self.orders.put_nowait(1)
         return self.leave_once(collect)
 
+    async def shared(self) -> Response:
+        """Have the first request ask for all who wait, while it waits itself: a single flight, or a
+        batch that is sent when it is full."""
+
+        async def ask_once() -> None:
+            await self.answered.wait()
+            self.ask()
+
+        self.flight = self.flight or asyncio.ensure_future(ask_once())
+        self.orders.put_nowait(1)
+        if self.orders.qsize() == WAITING:
+            self.answered.set()
+        await asyncio.wait_for(asyncio.shield(self.flight), WAIT)
+        return Response(status_code=502 if self.seen != [200] else 200)
+
 
 LEFT_BEHIND: dict[str, Callable[[Shop], Awaitable[Response]]] = {
     "a worker": Shop.by_a_worker,
@@ -210,6 +230,22 @@ async def nothing_more() -> dict[str, Any]:
 async def taken(_message: Any) -> None: ...
 
 
+def traced_page(
+    recorded: Recorded, page: Callable[[Request], Awaitable[Response]]
+) -> OpenTelemetryMiddleware:
+    return OpenTelemetryMiddleware(
+        Starlette(routes=[Route("/", page)]),
+        tracer_provider=recorded.provider,
+        exclude_spans=["receive", "send"],
+    )
+
+
+def carried(arm: Arm) -> str:
+    """The baggage of a request of this arm."""
+    fault = Fault.parse(f"error@{POINT}")
+    return f"fit={encode(KEYS, 'e1', arm, int(time.time()) + 60, [fault])}"
+
+
 def serve(recorded: Recorded, handle: Callable[[Shop], Awaitable[Response]], arm: Arm) -> Shop:
     """Have one treated request answered and then others, and wait for what they leave behind."""
 
@@ -219,13 +255,8 @@ def serve(recorded: Recorded, handle: Callable[[Shop], Awaitable[Response]], arm
         async def page(_request: Request) -> Response:
             return await handle(shop)
 
-        app = OpenTelemetryMiddleware(
-            Starlette(routes=[Route("/", page)]),
-            tracer_provider=recorded.provider,
-            exclude_spans=["receive", "send"],
-        )
-        value = encode(KEYS, "e1", arm, int(time.time()) + 60, [Fault.parse(f"error@{POINT}")])
-        await app(scope(f"fit={value}"), nothing_more, taken)
+        app = traced_page(recorded, page)
+        await app(scope(carried(arm)), nothing_more, taken)
         shop.answered.set()
         shop.over.set()
         for _ in range(REQUESTS - 1):
@@ -268,3 +299,35 @@ def test_within_the_request_it_is_as_ever(
     assert shop.seen == [seen, *[200] * (REQUESTS - 1)]
     assert marks(recorded) == [{mark}]
     assert b"".join(shop.sent).count(b"fit=") == (arm == "control")
+
+
+def test_who_waits_for_a_call_of_a_treated_request_is_told_as_a_bystander(
+    recorded: Recorded,
+) -> None:
+    """Nobody can tell whose such a call is: it is the treated request's, and goes on in it."""
+
+    answers: list[int] = []
+
+    async def run() -> None:
+        shop = Shop()
+
+        async def page(_request: Request) -> Response:
+            return await shop.shared()
+
+        async def answered(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                answers.append(message["status"])
+
+        app = traced_page(recorded, page)
+        sent = [carried("treatment"), *["a=b"] * (WAITING - 1)]
+        await asyncio.gather(*(app(scope(each), nothing_more, answered) for each in sent))
+
+    asyncio.run(run())
+    assert answers == [502] * WAITING
+    assert marks(recorded) == [{"fit.fired"}]
+    assert [each["fit.experiment"] for each in recorded.attributes("SERVER")] == ["e1"]
+    bystanders = Bystanders(frozenset({"stock"}))
+    bystanders.note("GET /", Spell(0, 200))
+    for number in range(WAITING - 1):
+        bystanders.add("GET /", f"device {number}", success=False, reached=False)
+    assert bystanders.hurt is not None

@@ -73,6 +73,25 @@ GET, PUT = "shop.Currency/Get", "shop.Currency/Put"
         # Each of two calls, one after the other, has its own; clocks are not the same
         ([front(), asks(GET, (5, 15)), asks(GET), grpc(GET, (6, 14)), grpc(GET)], 2, 0),
         ([front(), asks(GET), grpc(GET, (60, 66))], 1, 0),
+        # Clocks that are no help: in their order, whenever they say that it was
+        ([front(), asks(GET), grpc(GET, (-5000, -4993))], 1, 0),
+        ([front(None), asks(GET), grpc(GET, (5000, 5007))], 1, 0),
+        (
+            [front(), asks(GET, (5, 15)), asks(GET), grpc(GET, (-60, -52)), grpc(GET, (-45, -40))],
+            2,
+            0,
+        ),
+        ([front(), asks(GET, (19, 29)), asks(GET), grpc(GET, (21, 26)), grpc(GET)], 2, 0),
+        ([front(None), asks(GET), asks(GET, (40, 49)), grpc(GET, (-60, -55))], 0, 1),
+        # As times are written down to the millisecond, and paths with a slash or without
+        ([front(), asks(GET), grpc(GET, (20, 30))], 1, 0),
+        ([front(), http("/items/"), lost("GET", method="GET", path="/items")], 1, 0),
+        # Each asks for what the other one serves: the first is the request
+        (
+            [front(None), http("/"), lost("GET", (22, 28), method="GET", path="/")],
+            1,
+            0,
+        ),
         # No call, another method, a call that has its answer: whose spans they are is said
         ([front(), grpc(GET)], 0, 1),
         ([front(), asks(PUT), grpc(GET)], 0, 1),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import random
+import string
 from collections import Counter
+from collections.abc import Callable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldfi.fit.protocol.points import template_path
 from ldfi.fit.protocol.predicate import fits
 from ldfi.lineage.templates import LOOKS, MANY, MOST_PATHS, Templates, learned
 
@@ -44,6 +49,50 @@ def test_resources_that_rely_on_something_of_their_own_stay_apart() -> None:
     for each in resources.values():
         each[frozenset({"auth"})] = 5
     assert all(path == template for path, template in learned(resources).items())
+
+
+LETTERS = string.ascii_letters + string.digits
+
+
+def drawn(rng: random.Random, among: str, size: int) -> str:
+    return "".join(rng.choices(among, k=size))
+
+
+ONE_OF_MANY: dict[str, Callable[[random.Random], str]] = {
+    "eight": lambda rng: drawn(rng, LETTERS, 8),
+    "six": lambda rng: drawn(rng, LETTERS, 6),
+    "base32": lambda rng: base64.b32encode(rng.randbytes(5)).decode(),
+    "base64": lambda rng: base64.urlsafe_b64encode(rng.randbytes(4)).decode(),
+    "lower": lambda rng: drawn(rng, string.ascii_lowercase + string.digits, 8),
+    "plus code": lambda rng: f"8FVC9G8F+{drawn(rng, '23456789CFGHJMPQRVWX', 2)}",
+    "time": lambda rng: f"2026-11-{rng.randint(10, 28)}T{rng.randint(10, 23)}:30:00Z",
+    "mac": lambda rng: ":".join(f"{rng.randrange(256):02x}" for _ in range(6)),
+    "ipv6": lambda rng: f"fe80::{rng.randrange(16, 65_536):x}",
+    "arn": lambda rng: f"arn:aws:s3:::{rng.choice(NAMES)}",
+    "invoice": lambda rng: f"INV-2023-{rng.randrange(10_000):04}",
+    "sku": lambda rng: f"SKU-{rng.choice('ABCD')}{rng.randrange(10, 100)}",
+}
+
+
+@pytest.mark.parametrize("form", ONE_OF_MANY)
+def test_ids_that_behave_alike_are_a_parameter(form: str) -> None:
+    many = MANY if form in {"six", "eight"} else 10  # of these a third, a quarter have no digit
+    for seed in range(20):
+        rng = random.Random(seed)
+        ids = {template_path(f"/items/{ONE_OF_MANY[form](rng)}") for _ in range(many)}
+        found = learned(dict.fromkeys(ids, counts(A, times=9)))
+        assert set(found.values()) == {"/items/*"}, ids
+
+
+def test_pages_beside_ids_stay_and_so_do_few_that_are_numbered() -> None:
+    ids = {f"/items/{drawn(random.Random(n), LETTERS, 8)}7": counts(A, times=9) for n in range(10)}
+    pages = {f"/items/{name}": counts(A | {name}, times=9) for name in ("favourite", "search")}
+    found = learned({**ids, **pages})
+    assert {found[page] for page in pages} == set(pages)
+    few = {f"/{name}": counts(A, times=50) for name in ("oauth2", "v1", "v2", "page1", "page2")}
+    assert all(path == template for path, template in learned(few).items())
+    own = {f"/api/2d-{name}": counts(frozenset({"auth", name}), times=9) for name in NAMES}
+    assert all(path == template for path, template in learned(own).items())
 
 
 def test_several_places_that_vary_at_once() -> None:

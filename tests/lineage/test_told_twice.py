@@ -94,6 +94,23 @@ def test_layers_of_one_call_are_one_point(layers: Any, points: set[str]) -> None
     assert support(called(*layers)) == points
 
 
+@pytest.mark.parametrize("name", ["dns.lookup", "tcp.connect", "http.dns", "RESOLVE"])
+def test_a_part_of_a_call_is_no_call(name: str) -> None:
+    call = Made(2, 1, "web", "client", "ask", (1, 90), MODEL)
+    address = {"network.peer.address": "10.0.0.7", "network.peer.port": 80}
+    outer = Made(3, 2, "web", "client", name, (2, 9), {**address, "error.type": "EAI_AGAIN"})
+    built = tree(call, outer, Made(4, 3, "web", "client", name, (3, 8), address))
+    assert support(built) == {"web>http:POST:models.test/v1/chat"}
+    # by itself it is all that is known of a call
+    assert len(support(tree(Made(2, 1, "web", "client", name, (2, 9), address)))) == 1
+
+
+@pytest.mark.parametrize("names", [("localhost", "127.0.0.1"), ("127.0.0.1", "localhost")])
+def test_loopback_has_several_names(names: tuple[str, str]) -> None:
+    outer, inner = ({**HTTP, "url.full": f"http://{name}:8080/v1"} for name in names)
+    assert support(called(outer, inner)) == {f"web>http:POST:{names[1]}:8080/v1"}
+
+
 def test_a_layer_that_failed_leaves_a_doubt_about_the_call_below_it() -> None:
     (call,) = called({**GEN_AI, "error.type": "RateLimited"}, MODEL).calls
     assert (call.point, call.failed, call.doubtful) == (

@@ -78,11 +78,11 @@ def test_it_loads_and_nothing_but_itself(plain: Environment, tmp_path: Path) -> 
     package = "ldfi.explore.pytest"
     assert done.stdout.split() == [
         "ldfi",
-        "ldfi.experiments",
+        "ldfi.explore",
         package,
-        f"{package}.away",
         f"{package}.fixture",
         f"{package}.plugin",
+        f"{package}.remote",
     ]
 
 

@@ -498,8 +498,8 @@ class Exploration:
 def _states(
     known: Knowledge, judged: Mapping[Hypothesis, FindingNews]
 ) -> dict[Hypothesis, FindingNews]:
-    """Give every finding its state. What an experiment of its own said of it (``judged``) holds,
-    unless it was found once more since, or less than all of it was found to hurt."""
+    """Give every finding its state: the one its own experiment gave it (``judged``), unless it was
+    found again since, or a subset of its faults was found to hurt."""
     found = {faults for faults, _ in known.findings()}
     states = dict(judged)
     for faults, state in judged.items():

@@ -84,7 +84,7 @@ def weigh(control: float, unwell: float, treated: float, hurt: float, delta: flo
 
 
 def shown(both: BothReports, settings: Settings) -> bool:
-    """Return whether heard and well is shown to be no rarer by a share of δ."""
+    """Return whether it is shown that treated devices report success at most δ less often."""
     return part_shown(both, settings) >= 1
 
 

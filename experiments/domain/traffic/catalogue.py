@@ -250,7 +250,7 @@ class Catalogue:
             return False
         for known in self._classes.values():
             if known.service == lineage.service:
-                known.traffic.set_aside("loose", [lineage.loose])
+                known.traffic.set_aside("loose", lineage.loose)
         self.dropped["no_request"] += 1
         if where in self._by_calls:  # it was taken for a request before any was seen there
             self._by_calls.discard(where)

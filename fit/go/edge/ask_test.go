@@ -129,11 +129,13 @@ func TestNoRequestWaitsLongerThanForAnAnswerInTime(t *testing.T) {
 	began := time.Now()
 	var all sync.WaitGroup
 	for i := range 40 { // more than can be asked for at once
-		all.Go(func() {
+		all.Add(1)
+		go func() {
+			defer all.Done()
 			if stampOf(t, e, device("e1", fit.Control, i)) != nil {
 				t.Error("it is stamped")
 			}
-		})
+		}()
 	}
 	all.Wait()
 	if took := time.Since(began); took > strayWithin/2 { // on a machine with much to do
@@ -177,14 +179,16 @@ func TestAsksThatComeAtOnceForOneDeviceAreOne(t *testing.T) {
 	var first, granted atomic.Int64
 	var all sync.WaitGroup
 	for range 8 {
-		all.Go(func() {
+		all.Add(1)
+		go func() {
+			defer all.Done()
 			if under, again := e.poll.ask("epoch-1", whom); under != nil {
 				granted.Add(1)
 				if !again {
 					first.Add(1)
 				}
 			}
-		})
+		}()
 	}
 	all.Wait()
 	if asks := int64(len(s.asked())); first.Load() != asks || granted.Load() != 8 {

@@ -19,7 +19,7 @@ var (
 // chosen is returned all the same.
 func parseChosen(text string) (map[string]bool, error) {
 	var found, refused []string
-	for each := range strings.SplitSeq(text, ",") {
+	for _, each := range strings.Split(text, ",") {
 		each = strings.TrimSpace(each)
 		kind, name, _ := strings.Cut(each, ".")
 		switch {

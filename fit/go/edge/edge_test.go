@@ -303,7 +303,9 @@ func TestManyAtOnceNeverExceedTheAllowanceNorMixUp(t *testing.T) {
 	var stamped atomic.Int64
 	var all sync.WaitGroup
 	for i := range 200 {
-		all.Go(func() {
+		all.Add(1)
+		go func() {
+			defer all.Done()
 			mine := fmt.Sprintf("n=%d", i)
 			got := onward(e, asked("/titles/17", DeviceHeader, fmt.Sprint(i), "Baggage", mine))
 			baggage := got.Header.Get("Baggage")
@@ -313,7 +315,7 @@ func TestManyAtOnceNeverExceedTheAllowanceNorMixUp(t *testing.T) {
 			if baggage != mine && !strings.HasSuffix(baggage, ","+mine) {
 				t.Errorf("%s goes on with %s", mine, baggage)
 			}
-		})
+		}()
 	}
 	all.Wait()
 	if stamped.Load() != 7 {
@@ -351,7 +353,7 @@ func TestTheSamplerKeepsWhatIsStampedAndMarksWhatComesIn(t *testing.T) {
 		for _, span := range spans.GetSpans() {
 			for _, each := range span.Attributes {
 				if name := string(each.Key); strings.HasPrefix(name, "fit.") || name == "url.query" {
-					found[name] = each.Value.String()
+					found[name] = fmt.Sprint(each.Value.AsInterface())
 				}
 			}
 		}
@@ -496,7 +498,8 @@ func BenchmarkNobodysRequest(b *testing.B) {
 	e := given(b, Config{}, map[string]any{"treatment": 0})
 	handler := e.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	request := asked("/titles/17", DeviceHeader, "d1").WithContext(context.Background())
-	for b.Loop() {
+	b.ResetTimer()
+	for range b.N {
 		handler.ServeHTTP(nil, request)
 	}
 }

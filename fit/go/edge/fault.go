@@ -28,7 +28,7 @@ func parseFault(text string) (fault, error) {
 			return fault{point, kind, first, lengths}, nil
 		}
 	}
-	return fault{}, fmt.Errorf("%.80q is no fault", text)
+	return fault{}, fmt.Errorf("%.80q is not a fault; write KIND@POINT, such as error@api>http:GET:ratings/", text)
 }
 
 func parseKind(text string) (fit.Kind, distribution, bool) {

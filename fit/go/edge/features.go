@@ -62,7 +62,7 @@ var said = map[string][]string{
 
 func (f features) addQuery(query string) {
 	var pairs []pair
-	for part := range strings.SplitSeq(strings.ReplaceAll(query, "+", " "), "&") {
+	for _, part := range strings.Split(strings.ReplaceAll(query, "+", " "), "&") {
 		if part == "" {
 			continue
 		}
@@ -107,15 +107,15 @@ func (f features) addHeaders(headers iter.Seq2[string, string], wanted map[strin
 		case operationHeader:
 			f["protocol"], f["graphql.operation"] = "graphql", wordOf(value)
 		case "cookie":
-			f.addEntries("cookie.", strings.SplitSeq(value, ";"), wanted)
+			f.addEntries("cookie.", strings.Split(value, ";"), wanted)
 		case "baggage":
-			f.addEntries("baggage.", strings.SplitSeq(value, ","), wanted)
+			f.addEntries("baggage.", strings.Split(value, ","), wanted)
 		}
 	}
 }
 
-func (f features) addEntries(kind string, entries iter.Seq[string], wanted map[string]bool) {
-	for entry := range entries {
+func (f features) addEntries(kind string, entries []string, wanted map[string]bool) {
+	for _, entry := range entries {
 		entry, _, _ = strings.Cut(entry, ";")
 		name, value, _ := strings.Cut(entry, "=")
 		if feature := kind + strings.TrimSpace(name); wanted[feature] {

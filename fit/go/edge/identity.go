@@ -45,7 +45,7 @@ func parseDevices(text, trusted string) (identity, error) {
 		return address.IsValid() && believed.Allow(address.String()) || !address.IsValid() && everybody
 	}}
 	var refused error
-	for each := range strings.SplitSeq(text, ",") {
+	for _, each := range strings.Split(text, ",") {
 		if each = strings.Trim(each, blank); each == "" {
 			continue
 		}
@@ -107,7 +107,7 @@ func (d identity) of(values func(name string) []string, peer string) string {
 // cookie returns the first cookie of a name that has a value, without the quotes around it.
 func cookie(name string, headers []string) string {
 	for _, header := range headers {
-		for pair := range strings.SplitSeq(header, ";") {
+		for _, pair := range strings.Split(header, ";") {
 			key, value, _ := strings.Cut(pair, "=")
 			value = strings.Trim(value, blank)
 			if len(value) > 1 && value[0] == '"' && value[len(value)-1] == '"' {
@@ -124,7 +124,7 @@ func cookie(name string, headers []string) string {
 // entry returns the first entry of the baggage of a key that has a value, decoded.
 func entry(name string, headers []string) string {
 	for _, header := range headers {
-		for member := range strings.SplitSeq(header, ",") {
+		for _, member := range strings.Split(header, ",") {
 			member, _, _ = strings.Cut(member, ";")
 			key, value, _ := strings.Cut(member, "=")
 			value = strings.Trim(value, blank)
@@ -140,7 +140,7 @@ func entry(name string, headers []string) string {
 func (d identity) origin(peer string, forwarded []string) netip.Addr {
 	var said []string
 	for _, header := range forwarded {
-		for each := range strings.SplitSeq(header, ",") {
+		for _, each := range strings.Split(header, ",") {
 			if each = strings.Trim(each, blank); each != "" {
 				said = append(said, each)
 			}

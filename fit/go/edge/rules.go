@@ -145,7 +145,7 @@ func readLease(text []byte) (*lease, error) {
 func (l leaseText) read() (*lease, error) {
 	switch {
 	case l.Rules == nil:
-		return nil, errors.New("there is no list of them")
+		return nil, errors.New("rules is not a list")
 	case l.Seconds == nil || *l.Seconds < 0:
 		return nil, errors.New("lease_seconds")
 	case l.Version == nil || utf8.RuneCountInString(*l.Version) > maxVersion:

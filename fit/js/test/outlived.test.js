@@ -15,6 +15,8 @@ let stock, service, streams, context
 const heard = []
 const listen = ({ outcome }) => heard.push(outcome)
 const left = {}
+const WAITING = 5
+const flight = { waiting: 0 }
 
 /** What a page of each kind leaves behind: a promise of the status that stock answers. */
 const pages = {
@@ -47,6 +49,11 @@ const pages = {
     response.on('finish', () => resolve(ask())).end()
   }),
   within: (ask) => ask(),
+  shared: (ask) => { // a single flight: the first asks for all who wait with it
+    flight.all ??= new Promise((resolve) => { flight.ready = resolve }).then(ask)
+    if (++flight.waiting === WAITING) flight.ready()
+    return flight.all
+  },
   listener: (ask, response, request) => new Promise((resolve) => { // its body is read by the connection's events
     request.on('end', () => resolve(ask())).resume()
   }),
@@ -71,8 +78,8 @@ before(async () => {
     const [, page, caller] = request.url.split('/')
     const ask = () => callers[caller](`http://127.0.0.1:${port}/left`)
     left[page] = pages[page](ask, response.stream ?? response, request, response)
-    if (page === 'within' || page === 'listener') await left[page]
-    response.end()
+    const waits = ['within', 'listener', 'shared'].includes(page)
+    response.end(waits ? String(await left[page]) : '')
   })
   service = createServer(serve).listen(0, '127.0.0.1')
   await once(service, 'listening')
@@ -121,6 +128,16 @@ for (const protocol of Object.keys(over)) {
     }
   }
 }
+
+test('who waits for a call of a treated request fails with it, and is not of the experiment', async () => {
+  heard.length = 0
+  const url = `http://127.0.0.1:${service.address().port}/shared/fetch`
+  const first = fetch(url, { headers: { baggage: `fit=${context}` } })
+  while (flight.waiting === 0) await turn()
+  const others = Array.from({ length: WAITING - 1 }, () => fetch(url))
+  const answers = await Promise.all([first, ...others].map(async (each) => (await each).text()))
+  assert.deepEqual([answers, heard], [Array(WAITING).fill('503'), ['fired']])
+})
 
 test('what a message is consumed for is over when its handler is', async () => {
   const ask = () => fetch(`http://127.0.0.1:${stock.address().port}/left`).then(({ status }) => status)

@@ -23,7 +23,8 @@ def subject(point: str, request_class: str = "GET /locks", code: str = "") -> Su
     faults = [f"refused@{point}"]
     seen = runs([call(point, failed=True, fired="refused", code=code)])
     what = advise(request_class, faults, "open", COUNTS, seen, {}, Owners.parse("pump @pumps"))
-    return Subject("5abc318a9a03", faults, "open", "https://ldfi.example/f/1", COUNTS, {}, what)
+    url, command = "https://ldfi.example/f/1", "ldfi reproduce 5abc318a9a03"
+    return Subject("5abc318a9a03", faults, "open", url, COUNTS, {}, what, 1e9, 0.25, command)
 
 
 def test_it_says_what_hurts_what_would_mend_it_and_how_to_see_it() -> None:
@@ -34,8 +35,10 @@ def test_it_says_what_hurts_what_would_mend_it_and_how_to_see_it() -> None:
         "`refused@pump>http:GET:tank/levels/*`",
         "### What would mend it\n\n- Have pump cope without tank",
         "It is called at `pump.py:41 (fill)`.",
-        "```sh\nldfi reproduce 5abc318a9a03 --target https://staging.example.com\n",
-        "Owner: @pumps. Finding `5abc318a9a03`, open. https://ldfi.example/f/1",
+        "```sh\nldfi reproduce 5abc318a9a03\n",
+        "- Owner: @pumps\n- Share of traffic: 25 % of all requests\n",
+        "- First seen: 2001-09-09 01:46 UTC\n",
+        "- Finding `5abc318a9a03`, open: https://ldfi.example/f/1\n",
     ):
         assert part in written.body, part
 

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.dashboards.browser.conftest import Site
+from tests.dashboards.seeded import alive
 from tests.kit import axe
 from tests.kit.browser import (
     DESK,
@@ -146,4 +147,38 @@ def test_without_a_script_there_is_a_page(browser: Browser, site: Site) -> None:
         page.get_by_role("button", name="Find").click()
         page.get_by_role("link", name="what if it goes down").click()
         expect(page).to_have_url(f"{site.url}/map?down=license")
+        visitor.check()
+
+
+def test_actions_are_taken_by_keys_alone_and_escape_takes_none(
+    browser: Browser, seeded_url: str
+) -> None:
+    with (
+        alive(seeded_url, requests=0) as root,
+        watching(browser, root, size=DESK, role="operator") as visitor,
+    ):
+        page = visitor.visit("/findings")
+        finding = page.locator("a.say").first.get_attribute("href") or ""
+        opened(page)
+        page.keyboard.type("new camp")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/campaigns/new")
+        opened(page)
+        page.keyboard.type(finding.rpartition("/")[2][:8])
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**{finding}")
+        opened(page)
+        page.keyboard.type("stop")
+        expect(options(page).first).to_contain_text("Halt everything")
+        page.keyboard.press("Escape")
+        expect(page.locator("#palette")).to_be_hidden()
+        assert page.url.endswith(finding)
+        opened(page)
+        page.keyboard.type("stop")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/halt")
+        expect(page.get_by_label("Why?")).to_be_focused()
+        page.keyboard.type("checkout is slow")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert").first).to_contain_text("Everything is halted")
         visitor.check()

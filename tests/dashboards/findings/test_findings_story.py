@@ -54,7 +54,7 @@ OPENED = Wanted()
 def explained(row: FindingRow) -> Explained:
     owners = Owners.parse("pump @pumps")
     what = advise(row.request_class, row.faults, "open", {}, Runs(), {}, owners)
-    return Explained(row, None, {}, what)
+    return Explained(row, None, {}, what, None)
 
 
 def shown(
@@ -259,9 +259,9 @@ def test_the_page_of_a_finding_says_what_would_mend_it_and_writes_issues(
     for part in (
         "What would mend it",
         "Owner: @pumps",
-        "As an issue for GitHub",
-        "As an issue for GitLab",
-        "As an issue for Jira",
+        "For GitHub",
+        "For GitLab",
+        "For Jira",
         "h3. What would mend it",
     ):
         assert part in said, (part, said)

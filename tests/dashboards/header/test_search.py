@@ -49,7 +49,7 @@ def test_each_kind_of_thing_is_found(viewer: Browser, seeded: Seeded) -> None:
 
 def test_without_a_word_there_are_the_pages(viewer: Browser) -> None:
     answer = viewer.get("/search/found")
-    assert GROUP.findall(answer.text) == ["Pages"]
+    assert GROUP.findall(answer.text) == ["Actions", "Pages"]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ HOUR = 3600.0
 
 def standing(**given: object) -> StatusLine:
     calm = {
-        "hurt": [], "counting": 0, "halted": False, "breach": False, "stuck": False, "waiting": 0
+        "hurt": [], "counting": 0, "halted": False, "breach": False, "missing": "", "waiting": 0
     }  # fmt: skip
     return StatusLine(**{**calm, **given})  # type: ignore[arg-type]
 
@@ -47,7 +47,12 @@ def standing(**given: object) -> StatusLine:
         ({"hurt": [(1, 0)]}, "One experiment is running. It has hurt one device so far.", "bad"),
         ({"halted": True, "hurt": [(2, 0)]}, "Nothing is injected. Everything is halted.", "bad"),
         ({"breach": True}, "Nothing is injected. A guardrail is breached.", "bad"),
-        ({"stuck": True}, "Nothing can be injected: no edge asks for rules.", "busy"),
+        ({"missing": "no traffic arrives"}, "Nothing can be injected: no traffic arrives.", "busy"),
+        (
+            {"missing": "no traffic arrives", "waiting": 6},
+            "Nothing can be injected: no traffic arrives.",
+            "busy",
+        ),
     ],
 )
 def test_how_things_stand_in_a_sentence(given: dict[str, object], said: str, tone: str) -> None:
@@ -132,7 +137,8 @@ def test_what_hurts_most_is_what_one_failure_does_to_many() -> None:
 def test_now_answers_for_an_application_nobody_prepared(harbour: Site) -> None:
     said = text_of(harbour.logged_in("viewer").get("/"))
     for part in (
-        "Nothing is injected. One thing waits for somebody.",
+        "Nothing can be injected: no edge asks for rules.",
+        "What is missing until anything can be tried",
         "Every experiment of the last 24 hours",
         "Was it us?",
         "Perhaps:",
@@ -275,3 +281,17 @@ def test_the_link_is_whole() -> None:
     assert to_was_it_us(0, 900, "GET /a?b&c") == (
         "/was-it-us?since=1970-01-01T00:00:00Z&until=1970-01-01T00:15:00Z&request_class=GET+%2Fa%3Fb%26c"
     )
+
+
+def test_without_traffic_it_lists_what_is_missing_with_the_lines_to_paste(nothing: Site) -> None:
+    said = text_of(nothing.logged_in("viewer").get("/"))
+    for part in (
+        "Nothing can be injected: no traffic arrives.",
+        "spans : 0 received since it started",
+        "edges : none asks for rules",
+        "classes : no request class is known",
+        f'export OTEL_EXPORTER_OTLP_ENDPOINT="{nothing.url}"',
+        'export LDFI_TOKEN="${EDGE_TOKEN}"',
+    ):
+        assert part in said, (part, said)
+    assert "All is well" not in said

@@ -193,8 +193,8 @@ def test_a_filter_with_its_name_misspelt_is_refused(standing: httpx.Client) -> N
     answer = standing.get("/api/v1/findings?sate=open")
 
     assert problem(answer) == "invalid"
-    assert "sate" in answer.json()["detail"]
-    assert "state" in answer.json()["detail"]
+    assert answer.json()["errors"][0]["at"] == "query/sate"
+    assert "state" in answer.json()["errors"][0]["what"]
 
 
 def test_lists_come_in_pages(client: httpx.Client) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -43,8 +44,7 @@ def test_every_operation_says_what_it_is(method: str, path: str, operation: Any)
     assert 10 < len(operation["summary"]) < 100
     assert operation["description"].startswith(operation["summary"].split()[0])
     for parameter in operation.get("parameters", []):
-        given = parameter["schema"]
-        assert parameter.get("description") or given.get("examples"), parameter["name"]
+        assert parameter.get("description"), parameter["name"]
 
 
 @each_operation
@@ -80,6 +80,59 @@ def test_every_body_has_an_example_that_fits(method: str, path: str, operation: 
         assert examples, kind
         for example in examples:
             validate(example, {**schema, "components": DOCUMENT["components"]})
+
+
+def parts(schema: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Each schema within a schema, itself the first, and where it is."""
+    yield path, schema
+    for name, part in schema.get("properties", {}).items():
+        yield from parts(part, f"{path}/{name}")
+    for name in ("items", "additionalProperties"):
+        if isinstance(schema.get(name), dict):
+            yield from parts(schema[name], f"{path}/{name}")
+    for choice in schema.get("anyOf", []):
+        yield from parts(choice, path)
+
+
+SCHEMAS = [
+    each for s, schema in DOCUMENT["components"]["schemas"].items() for each in parts(schema, s)
+]
+
+
+def test_every_property_says_what_it_is() -> None:
+    """Not its name once more, and of a time that it is one."""
+    wrong = []
+    for path, schema in SCHEMAS:
+        for name, part in schema.get("properties", {}).items():
+            said = part.get("description", "")
+            again = said.lower().strip(".").replace(" ", "_") == name
+            timed = name.endswith("_at") and "number" in str(part)
+            if len(said) < 8 or again or (timed and "Unix seconds" not in said):
+                wrong.append((f"{path}/{name}", said))
+    assert wrong == []
+
+
+def test_every_bound_is_one_of_json_schema() -> None:
+    """Those of a union come out as `ge` and `le`, or not at all: they belong to its parts."""
+    given = [p["schema"] for _, _, each in OPERATIONS for p in each.get("parameters", [])]
+    everywhere = [part for schema in given for _, part in parts(schema)]
+    everywhere += [part for _, part in SCHEMAS]
+    assert [each for each in everywhere if each.keys() & {"ge", "gt", "le", "lt"}] == []
+    bounds = {"maximum", "maxLength", "pattern", "enum", "$ref", "maxItems"}
+    free = [each for each in given if not any(p.keys() & bounds for _, p in parts(each))]
+    assert free == []
+
+
+@each_operation
+def test_every_answer_in_json_has_an_example_that_fits(
+    method: str, path: str, operation: Any
+) -> None:
+    for status, response in operation["responses"].items():
+        for kind, content in response.get("content", {}).items():
+            if kind == "application/json":
+                example = content["example"]
+                assert example != {} or path in {"/v1/traces", "/api/v1/openapi.json"}, status
+                validate(example, {**content["schema"], "components": DOCUMENT["components"]})
 
 
 def test_examples_of_problems_are_problems() -> None:

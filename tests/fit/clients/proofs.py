@@ -8,23 +8,15 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Final
 
 from tests.fit.clients.seen_of_kinds import BY_THEMSELVES, SAME, SEEN
 
-PROVING: Final = (
-    "test_kinds",
-    "test_postgresql",
-    "test_postgresql_drivers",
-    "test_botocore",
-    "test_celery",
-    "test_kafka_gone",
-)
-"""Each lets it really happen and injects it, and holds what is seen against the table."""
-
 TEST: Final = "test_what_a_caller_sees_is_what_it_sees_when_"
-"""How the name of a proving test begins. It is parametrized with ``client`` and ``kind``."""
+"""How the name of a proving test begins, which lets it really happen and injects it, and holds what
+is seen against the table. It is parametrized with ``client`` and ``kind``."""
 
 Seen = Mapping[str, Mapping[str, str]]
 
@@ -32,9 +24,10 @@ Seen = Mapping[str, Mapping[str, str]]
 def proved() -> dict[tuple[str, str], str]:
     """Read which test module proves what a client's callers see of a kind."""
     found: dict[tuple[str, str], str] = {}
-    for name in PROVING:
-        module = importlib.import_module(f"tests.fit.clients.{name}")
-        found |= dict.fromkeys(_pairs(module), f"{name}.py")
+    for path in sorted(Path(__file__).parent.glob("test_*.py")):
+        if TEST in path.read_text(encoding="utf-8"):
+            module = importlib.import_module(f"tests.fit.clients.{path.stem}")
+            found |= dict.fromkeys(_pairs(module), path.name)
     return found
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from ldfi.fit.protocol.kinds import RECORDS
+from tests.fit.clients.callers import CALLERS
 
 SAME: Final = {
     "httpx, asyncio": "httpx",
@@ -25,12 +26,6 @@ SAME: Final = {
 }
 """Clients whose callers see the same as another's; messages may differ."""
 
-_WITH_SERVERS_OF_THEIR_OWN: Final = (
-    *("SQLAlchemy, psycopg", "psycopg", "psycopg2", "asyncpg", "botocore"),
-    *("Celery, publish", "Celery, result", "kafka-python, consumer"),
-    *("aiokafka", "aiokafka, consumer", "confluent-kafka", "confluent-kafka, consumer"),
-)
-
 
 def _all() -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
@@ -41,10 +36,8 @@ def _all() -> dict[str, dict[str, str]]:
 
 
 _EVERY: Final = _all()
-SEEN: Final = {
-    client: seen for client, seen in _EVERY.items() if client not in _WITH_SERVERS_OF_THEIR_OWN
-}
+SEEN: Final = {client: seen for client, seen in _EVERY.items() if client in CALLERS}
 """Client → kind → the exception that its caller gets, or the status of the answer."""
 
-BY_THEMSELVES: Final = {client: _EVERY[client] for client in _WITH_SERVERS_OF_THEIR_OWN}
+BY_THEMSELVES: Final = {c: seen for c, seen in _EVERY.items() if c not in CALLERS}
 """Client that has servers of its own → kind → the same; of one that answers, its answer."""

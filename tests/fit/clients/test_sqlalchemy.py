@@ -18,7 +18,7 @@ from sqlalchemy.exc import OperationalError
 from ldfi.fit.clients import sqlalchemy as ours
 from tests.fit.clients.callers import NOBODY, look
 from tests.fit.clients.contract import Requests, holds, seen, unharmed
-from tests.fit.clients.dying import nowhere
+from tests.fit.clients.dying import nobody, nowhere
 
 
 @pytest.fixture(autouse=True)
@@ -90,13 +90,14 @@ def test_connections(requests_made: Requests, engine: Engine) -> None:
     holds(requests_made, point, call, refused)
 
 
+@pytest.mark.parametrize("driver", ["postgresql+psycopg", "mysql+pymysql"])
 def test_a_name_that_does_not_resolve_and_an_address_that_needs_none(
-    requests_made: Requests,
+    requests_made: Requests, driver: str
 ) -> None:
     found = {}
     for host in (NOBODY, "127.0.0.1"):
         with nowhere() as port:
-            engine = sqlalchemy.create_engine(f"postgresql+psycopg://kim@{host}:{port}/records")
+            engine = sqlalchemy.create_engine(f"{driver}://kim@{host}:{port}/records")
             found[host] = [look(engine.connect)]
             with requests_made.request("unresolved@api>db:connect:records"):
                 found[host].append(look(engine.connect))
@@ -107,6 +108,17 @@ def test_a_name_that_does_not_resolve_and_an_address_that_needs_none(
     assert injected.words == real.words[: len(injected.words)], (injected, real)
     assert "Name or service not known" in injected.words[0]
     assert let_through == refused_really
+
+
+def test_a_connection_of_pymysql_is_refused_as_when_nobody_listens(requests_made: Requests) -> None:
+    with nobody() as port:
+        engine = sqlalchemy.create_engine(f"mysql+pymysql://kim@127.0.0.1:{port}/records")
+        real = look(engine.connect)
+        with requests_made.request("refused@api>db:connect:records"):
+            injected = look(engine.connect)
+    assert injected == real
+    assert requests_made.lineage().fired == {"refused@api>db:connect:records"}
+    engine.dispose()
 
 
 def test_without_a_name_the_kind_of_database_is_the_peer(requests_made: Requests) -> None:

@@ -23,7 +23,7 @@ from ldfi.fit.protocol.context import Arm, encode
 from ldfi.fit.protocol.faults import Fault
 from ldfi.fit.protocol.keys import Keys
 from ldfi.scenarios.export.envoy import PATIENCE, listener
-from tests.fit.golang import built
+from tests.fit.golang import PROXY, built
 from tests.kit.frozen import freeze
 from tests.scenarios.export.proxy import Proxy, envoy
 
@@ -136,7 +136,7 @@ class Standing:
 @pytest.fixture(scope="module")
 def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
     folder = tmp_path_factory.mktemp("envoy")
-    binary, port, collector = built("ldfi-proxy", folder), free_port(), Collector()
+    binary, port, collector = built(PROXY, folder), free_port(), Collector()
     # A machine that stands still for as long as Envoy is patient would have it let faults through
     exported = json.loads(json.dumps(listener("api", "127.0.0.1", port)).replace(PATIENCE, "0.5s"))
     with (

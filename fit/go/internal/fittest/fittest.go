@@ -104,7 +104,7 @@ func (s *Service) Marks() []map[string]string {
 		marks := map[string]string{}
 		for _, each := range span.Attributes {
 			if strings.HasPrefix(string(each.Key), "fit.") {
-				marks[string(each.Key)] = each.Value.String()
+				marks[string(each.Key)] = fmt.Sprint(each.Value.AsInterface())
 			}
 		}
 		for _, event := range span.Events {

@@ -126,6 +126,25 @@ for (const [kind, call] of Object.entries(CALLS)) {
   })
 }
 
+test('a name does not resolve, as grpc-js tells it; an address needs no name, and who waits for a server goes on waiting', async () => {
+  const nobody = 'a'.repeat(64) // longer than a label may be: no resolver asks anybody
+  const unresolved = (kind, at) => contextOfKinds([['unresolved', point(kind).replace(address, at)]])
+  const named = address.replace('127.0.0.1', 'localhost')
+  for (const [scheme, [kind, call]] of ['', 'dns:', 'dns:///'].map((each, n) => [each, Object.entries(CALLS)[n]])) {
+    const [there, gone] = [named, named.replace('localhost', nobody)].map((to) => new Client(scheme + to, grpc.credentials.createInsecure()))
+    const want = JSON.stringify(await seen(() => call(gone))).replaceAll(nobody, 'localhost')
+    const told = JSON.stringify(await under(unresolved(kind, named), () => call(there)))
+    assert.deepEqual([told, heard], [want, ['fired unresolved']])
+    const metadata = new grpc.Metadata({ waitForReady: true })
+    if (kind === 'unary') {
+      assert.deepEqual([await under(unresolved(kind, named), () => call(there, { metadata })), heard], [FINE.unary, []])
+    }
+    assert.deepEqual([await under(unresolved(kind, address), () => call(client)), heard], [FINE[kind], []])
+    there.close()
+    gone.close()
+  }
+})
+
 test('of many calls at once those with a context fail, and no other; the first ones alone', async () => {
   const context = verify(contextOfKinds([['grpc-NOT_FOUND-n2', point('unary')]]))
   await Promise.all(Array.from({ length: 20 }, async (_, at) => {

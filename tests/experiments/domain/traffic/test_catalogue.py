@@ -411,11 +411,15 @@ def test_what_nature_tried_is_left_out_where_a_record_does_not_say_how_calls_fai
     assert {f for _, f, _ in Traffic.from_json(written).frequent()} == {frozenset()}
 
 
-def test_a_call_in_a_trace_of_its_own_is_no_class_where_its_service_serves_requests() -> None:
+@pytest.mark.parametrize("inside", [None, "work"], ids=["alone", "inside work of a new root"])
+def test_a_call_in_a_trace_of_its_own_is_no_class_where_its_service_serves_requests(
+    inside: str | None,
+) -> None:
     def loose(service: str) -> Observation:
         point = "api>http:GET:rates/all"
-        root = span("root", None, "client", service, method="GET", url="http://r/", point=point)
-        return numbered(lineage(root))
+        call = span("call", inside, "client", service, method="GET", url="http://r/", point=point)
+        work = [span(inside, None, "internal", service)] if inside else []
+        return numbered(lineage(*work, call))
 
     catalogue = feed(Catalogue(), [request("a") for _ in range(20)])
     feed(catalogue, [loose("api") for _ in range(40)])

@@ -81,17 +81,18 @@ final class Notation {
     String kind = parts[0];
     String length = "";
     int read = 1;
-    if (Kind.since(kind) > version - '0') {
+    Kind known = Kind.of(kind);
+    if (known == null || known.version > version - '0') {
       return null;
     }
-    if (Kind.lasts(kind)) {
+    if (known.late) {
       if (parts.length < 2 || parts[1].isEmpty()) {
         return null;
       }
       length = parts[1];
       read = 2;
-    } else if (!Kind.standsAlone(kind)) {
-      if (parts.length < 2 || !Kind.takes(kind, parts[1])) {
+    } else if (!known.standsAlone()) {
+      if (parts.length < 2 || !known.takes(parts[1])) {
         return null;
       }
       kind = kind + ":" + parts[1];

@@ -182,6 +182,11 @@ public final class Points {
     return lower.toString();
   }
 
+  /** Whether a host is given by its name, and not by an address. */
+  static boolean isName(String host) {
+    return !host.isEmpty() && host.indexOf(':') < 0 && !isIpv4(host);
+  }
+
   private static boolean isIpv4(String host) {
     return !host.isEmpty() && Words.isDigit(host.charAt(0)) && IPV4.matcher(host).matches();
   }

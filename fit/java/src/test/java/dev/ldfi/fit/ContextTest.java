@@ -12,6 +12,8 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import java.io.IOException;
 import java.math.BigDecimal;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Instant;
 import java.util.List;
 import java.util.Locale;
@@ -135,6 +137,12 @@ class ContextTest {
         }
       }
     }
+  }
+
+  @Test
+  void kindsAreThoseOfAllLanguages() throws IOException {
+    String own = Files.readString(Path.of("src", "main", "resources", "dev", "ldfi", "fit", "kinds.json"));
+    assertEquals(Files.readString(Path.of("..", "protocol", "kinds.json")), own, "run docs/generate.py");
   }
 
   @Test

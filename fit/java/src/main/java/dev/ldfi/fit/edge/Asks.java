@@ -1,5 +1,6 @@
 package dev.ldfi.fit.edge;
 
+import dev.ldfi.fit.Json;
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;

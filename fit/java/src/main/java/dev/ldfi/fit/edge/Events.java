@@ -1,5 +1,6 @@
 package dev.ldfi.fit.edge;
 
+import dev.ldfi.fit.NotUnderstood;
 import java.io.BufferedInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;

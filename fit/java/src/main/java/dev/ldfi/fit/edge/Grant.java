@@ -1,5 +1,6 @@
 package dev.ldfi.fit.edge;
 
+import dev.ldfi.fit.Json;
 import java.util.Map;
 
 /** What the control plane answers when it is asked for a device. */

@@ -1,5 +1,7 @@
 package dev.ldfi.fit.edge;
 
+import dev.ldfi.fit.Json;
+import dev.ldfi.fit.NotUnderstood;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

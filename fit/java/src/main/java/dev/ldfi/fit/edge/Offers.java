@@ -1,5 +1,6 @@
 package dev.ldfi.fit.edge;
 
+import dev.ldfi.fit.NotUnderstood;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.HttpURLConnection;

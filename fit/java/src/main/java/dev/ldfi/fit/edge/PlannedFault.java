@@ -1,6 +1,7 @@
 package dev.ldfi.fit.edge;
 
 import dev.ldfi.fit.Kind;
+import dev.ldfi.fit.NotUnderstood;
 import java.util.Arrays;
 import java.util.function.DoubleUnaryOperator;
 import java.util.regex.Pattern;
@@ -10,6 +11,7 @@ import java.util.regex.Pattern;
  * first of 0 all of them fail.
  */
 final class PlannedFault {
+  private static final int LONGEST = 80; // characters of what is shown of a text
   private static final Pattern FIRST = Pattern.compile("[1-9][0-9]?");
 
   final String point;
@@ -41,7 +43,8 @@ final class PlannedFault {
         }
       }
     }
-    throw new NotUnderstood("no fault");
+    String said = text.substring(0, Math.min(text.length(), LONGEST));
+    throw new NotUnderstood(said + " is not a fault; write KIND@POINT, such as error@api>http:GET:ratings/");
   }
 
   private static PlannedFault of(String[] parts, int kept, String point) {
@@ -50,15 +53,13 @@ final class PlannedFault {
     if (first < 0) {
       return null;
     }
-    for (String word : Arrays.asList("delay", "slow")) {
-      if (kind.startsWith(word + ":")) {
-        String said = kind.substring(word.length() + 1);
-        DoubleUnaryOperator lengths = Lengths.of(said);
-        boolean has = lengths != null && (word.equals("slow") || said.contains(".."));
-        return has ? new PlannedFault(point, kind, first, lengths) : null;
-      }
+    Kind known = Kind.of(kind);
+    if (known == null || !known.outlasted || kept == 1) {
+      return Kind.is(kind) ? new PlannedFault(point, kind, first, null) : null;
     }
-    return Kind.is(kind) ? new PlannedFault(point, kind, first, null) : null;
+    DoubleUnaryOperator lengths = Lengths.of(parts[1]);
+    boolean has = lengths != null && (!known.standsAlone() || parts[1].contains(".."));
+    return has ? new PlannedFault(point, kind, first, lengths) : null;
   }
 
   private static int first(String[] parts, int kept) {
@@ -76,17 +77,16 @@ final class PlannedFault {
   }
 
   String word() {
-    int colon = kind.indexOf(':');
-    return colon < 0 ? kind : kind.substring(0, colon);
+    return Kind.word(kind);
   }
 
   boolean isLate() {
-    return word().equals("delay") || word().equals("slow") || kind.equals("timeout");
+    return Kind.of(kind).late;
   }
 
-  /** Whether version 1 of a failure context cannot say it. */
-  boolean isNew() {
-    return !kind.equals("error") && !word().equals("delay");
+  /** The first version of failure contexts that can say it. */
+  int version() {
+    return Kind.of(kind).version;
   }
 
   /**
@@ -97,15 +97,10 @@ final class PlannedFault {
     if (lengths != null) {
       return 0;
     }
-    switch (kind) {
-      case "delay":
-        return 1;
-      case "timeout":
-        return 2;
-      case "error":
-        return 4;
-      default:
-        return 3;
+    Kind known = Kind.of(kind);
+    if (known.late) {
+      return known.outlasted ? 1 : 2;
     }
+    return kind.equals("error") ? 4 : 3;
   }
 }

@@ -1,5 +1,6 @@
 package dev.ldfi.fit.edge;
 
+import dev.ldfi.fit.NotUnderstood;
 import java.io.IOException;
 import java.net.HttpURLConnection;
 import java.net.URLEncoder;

@@ -1,5 +1,7 @@
 package dev.ldfi.fit.edge;
 
+import dev.ldfi.fit.Json;
+import dev.ldfi.fit.NotUnderstood;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
@@ -104,7 +106,7 @@ final class Rules {
   static double number(Object of, double largest) {
     double number = as(Number.class, of).doubleValue();
     if (!(number >= 0 && number <= largest)) {
-      throw new NotUnderstood("no number from 0 to " + largest);
+      throw new NotUnderstood(number + " is not a number from 0 to " + largest);
     }
     return number;
   }
@@ -112,14 +114,14 @@ final class Rules {
   private static long count(Object of, long largest) {
     long count = as(Long.class, of);
     if (count < 0 || count > largest) {
-      throw new NotUnderstood("no count from 0 to " + largest);
+      throw new NotUnderstood(count + " is not a count from 0 to " + largest);
     }
     return count;
   }
 
   static <T> T as(Class<T> type, Object value) {
     if (!type.isInstance(value)) {
-      throw new NotUnderstood("no " + type.getSimpleName());
+      throw new NotUnderstood("not a " + type.getSimpleName());
     }
     return type.cast(value);
   }

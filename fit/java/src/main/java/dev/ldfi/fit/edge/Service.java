@@ -1,5 +1,6 @@
 package dev.ldfi.fit.edge;
 
+import dev.ldfi.fit.NotUnderstood;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -89,7 +90,7 @@ final class Service {
     try {
       return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(body)).toString();
     } catch (CharacterCodingException none) {
-      throw new NotUnderstood("no UTF-8");
+      throw new NotUnderstood("not UTF-8");
     }
   }
 

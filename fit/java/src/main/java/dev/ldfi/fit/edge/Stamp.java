@@ -2,7 +2,6 @@ package dev.ldfi.fit.edge;
 
 import dev.ldfi.fit.FailureContext;
 import dev.ldfi.fit.Keys;
-import dev.ldfi.fit.Kind;
 import dev.ldfi.fit.Points;
 import dev.ldfi.fit.Refused;
 import java.time.Instant;
@@ -54,22 +53,19 @@ final class Stamp {
   String sign(Keys keys) throws Refused {
     String payload =
         String.join(
-            ".", version(), keys.ids().get(0), experiment, "" + arm.letter(), Long.toString(expires), listed());
+            ".", "" + version(), keys.ids().get(0), experiment, "" + arm.letter(), Long.toString(expires), listed());
     String value = payload + "." + keys.sign(payload);
     FailureContext.read(keys, value, Instant.ofEpochSecond(expires - 1));
     return value;
   }
 
   /** The first version that can say these faults. */
-  private String version() {
-    if (faults.stream().noneMatch(PlannedFault::isNew)) {
-      return "1";
-    }
-    return Integer.toString(faults.stream().mapToInt(fault -> Kind.since(fault.word())).max().getAsInt());
+  private int version() {
+    return faults.stream().mapToInt(PlannedFault::version).max().orElse(1);
   }
 
   private String listed() {
-    if (faults.stream().noneMatch(PlannedFault::isNew)) {
+    if (version() == 1) {
       return faults.stream().map(this::single).collect(Collectors.joining("~"));
     }
     Map<String, StringBuilder> hashes = new LinkedHashMap<>();

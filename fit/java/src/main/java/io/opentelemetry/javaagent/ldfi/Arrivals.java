@@ -81,7 +81,8 @@ public final class Arrivals implements InstrumenterCustomizerProvider {
     boolean mayBeStamped = isHttp && arriving.header("upgrade").isEmpty();
     Edge.Decision done = EDGE.decide(inbound, device, mayBeStamped ? () -> arriving.request(began) : null);
     Context onward = context;
-    if (!inbound.isEmpty() || done.context != null) {
+    boolean mayEndInBaggage = !arriving.header("transfer-encoding").isEmpty(); // in a trailer, when all is decided
+    if (!inbound.isEmpty() || done.context != null || mayEndInBaggage) {
       onward = EdgePropagator.with(context, without(Baggage.fromContext(context), done.context), done.header);
     }
     return Start.gate() == null

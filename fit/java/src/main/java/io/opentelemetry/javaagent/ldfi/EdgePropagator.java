@@ -53,13 +53,20 @@ final class EdgePropagator implements TextMapPropagator {
   @Override
   public <C> void inject(Context context, C carrier, TextMapSetter<C> setter) {
     Onward onward = context.get(ONWARD);
-    if (onward == null || !onward.baggage.equals(Baggage.fromContext(context))) {
+    if (onward == null) {
+      inner.inject(context, carrier, setter);
+      return;
+    }
+    OwnHeaders.remove(carrier, FIELD);
+    Baggage baggage = Baggage.fromContext(context);
+    boolean isChanged = !onward.baggage.equals(baggage);
+    if (isChanged && !baggage.isEmpty()) {
       inner.inject(context, carrier, setter);
       return;
     }
     try {
       // Where nothing is left, empty: an application may send on what it was sent.
-      setter.set(carrier, FIELD, onward.header);
+      setter.set(carrier, FIELD, isChanged ? "" : onward.header);
     } catch (RuntimeException notForThisClient) { // some take no characters beyond ASCII
       inner.inject(context, carrier, setter);
     }

@@ -1,11 +1,14 @@
 package io.opentelemetry.javaagent.ldfi;
 
+import dev.ldfi.fit.Kind;
 import io.opentelemetry.javaagent.extension.instrumentation.InstrumentationModule;
 import io.opentelemetry.javaagent.extension.instrumentation.TypeInstrumentation;
 import io.opentelemetry.javaagent.extension.instrumentation.internal.ExperimentalInstrumentationModule;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
@@ -14,7 +17,9 @@ import java.util.stream.Collectors;
  * cannot do that: there, and where there are no keys, nothing is touched.
  */
 public abstract class FitModule extends InstrumentationModule implements ExperimentalInstrumentationModule {
-  private static final String HTTP = "corrupt,delay,empty,error,refused,reset,status,timeout,truncated";
+  /** The kinds that clients carry out each in its own way, besides answers and connections that cannot be made. */
+  private static final Set<String> BY_HAND =
+      new HashSet<>(Arrays.asList("delay", "error", "grpc", "redis", "reset", "sql", "status", "timeout"));
 
   private final String library;
   private final TypeInstrumentation type;
@@ -51,9 +56,19 @@ public abstract class FitModule extends InstrumentationModule implements Experim
     return "";
   }
 
+  /** By what its calls are made, as {@code kinds.json} has it. */
+  protected String protocol() {
+    return kind();
+  }
+
   /** The words of the kinds of fault that its calls can have, in their order and between commas. */
   protected String words() {
-    return HTTP;
+    return Kind.words(protocol()).stream().filter(FitModule::isKnown).sorted().collect(Collectors.joining(","));
+  }
+
+  private static boolean isKnown(String word) {
+    Kind kind = Kind.of(word);
+    return BY_HAND.contains(word) || !kind.connecting.isEmpty() || kind.answer() != null;
   }
 
   /** The library as the agent names the scope of its spans, with nothing of its version but the first number. */

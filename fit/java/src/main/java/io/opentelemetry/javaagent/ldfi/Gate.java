@@ -139,7 +139,7 @@ public final class Gate {
     try {
       FailureContext found = gate.contexts.recognized(value, Instant.now());
       Injection injection = found == null ? null : found.injections.get(point.hash);
-      Fault fault = injection == null ? null : new Fault(injection);
+      Fault fault = injection == null ? null : new Fault(injection, "");
       return fault != null && can.test(fault) && gate.mark(span, point.name, found, injection) ? fault : null;
     } catch (RuntimeException | LinkageError ours) {
       LOGGER.log(Level.FINE, "ldfi-fit lets a call through, for a fault of its own", ours);
@@ -152,7 +152,7 @@ public final class Gate {
     try {
       FailureContext found = contextOf(Context.current());
       Injection injection = found == null ? null : found.injections.get(point.hash);
-      return injection != null && can.test(new Fault(injection));
+      return injection != null && can.test(new Fault(injection, ""));
     } catch (RuntimeException | LinkageError ours) {
       LOGGER.log(Level.FINE, "ldfi-fit lets a call through, for a fault of its own", ours);
       return false;
@@ -186,7 +186,7 @@ public final class Gate {
       return null;
     }
     String point = known.name;
-    Fault fault = new Fault(injection);
+    Fault fault = new Fault(injection, Names.hostOf(span));
     if (!can.test(fault)) {
       return null;
     }

@@ -51,6 +51,7 @@ final class GuardedPropagator implements TextMapPropagator {
       inner.inject(context, carrier, setter);
       return;
     }
+    OwnHeaders.remove(carrier, EdgePropagator.FIELD);
     Baggage others = Arrivals.without(baggage, null);
     if (others.isEmpty()) {
       blank(carrier, setter);

@@ -161,6 +161,12 @@ final class Names {
     return Points.http(service, method, host, number, rest.substring(sent.length()), template);
   }
 
+  /** The host that a call goes to, without a port; empty where its span does not say. */
+  static String hostOf(ReadableSpan span) {
+    String url = first(span, "url.full", "http.url");
+    return url.isEmpty() ? first(span, "server.address") : hostOf(url);
+  }
+
   /** The host of a URL, without its port; empty where it has none. */
   static String hostOf(String url) {
     int begins = url.indexOf("://");

@@ -29,13 +29,14 @@ public final class Caches {
     Keys keys = Keys.parse(arguments[0]);
     try (RedisServer well = RedisServer.start(caches.folder)) {
       caches.programs.values().forEach(each -> each.said(well.port, LONG)); // loads classes
-      String point = "callers>db:SET:127.0.0.1:" + well.port;
       for (String kind : arguments[1].split(" ")) {
+        String host = Dependency.named("127.0.0.1", kind);
+        String point = "callers>db:SET:" + host + ":" + well.port;
         Map<String, String> really = caches.really(kind);
         for (Map.Entry<String, Redis.Program> each : caches.programs.entrySet()) {
           String seen = really.get(each.getKey());
           int patience = patience(kind);
-          Told told = Told.of(keys, each.getKey(), kind, point, seen, () -> each.getValue().said(well.port, patience));
+          Told told = Told.of(keys, each.getKey(), kind, point, seen, () -> each.getValue().said(host, well.port, patience));
           System.out.println(new Gson().toJson(told));
         }
       }
@@ -67,6 +68,9 @@ public final class Caches {
     int nowhere = RedisServer.free();
     if (kind.equals("refused")) {
       return program.said(nowhere, LONG);
+    }
+    if (kind.equals(Dependency.UNRESOLVED)) {
+      return program.said(Dependency.NOBODY, nowhere, LONG);
     }
     String[] replica = {"--replicaof", "127.0.0.1 " + nowhere};
     try (RedisServer server = RedisServer.start(folder, kind.equals("redis:readonly") ? replica : new String[0])) {

@@ -22,6 +22,11 @@ public final class Callers {
   /** Kinds of which an attempt is followed by another: for the first only, and for all. */
   private static final List<String> RETRIED = List.of("reset-n1", "reset");
 
+  /** Those that are reported, as each is loaded. */
+  private static final String[] LIBRARIES = {
+    "apache-httpclient-4", "apache-httpclient-5", "http-url-connection", "java-http-client", "okhttp-3", "reactor-netty-1"
+  };
+
   private final Keys keys;
   private final List<String> kinds;
   private final String well;
@@ -43,7 +48,7 @@ public final class Callers {
     for (String kind : RETRIED) {
       System.out.println(new Gson().toJson(callers.again(kind)));
     }
-    System.err.println("reported: " + Told.reported());
+    System.err.println("reported: " + Told.reported(LIBRARIES));
     System.exit(0);
   }
 
@@ -53,7 +58,13 @@ public final class Callers {
     for (String kind : kinds) {
       Duration patience = Told.LASTING.contains(kind) ? PATIENCE : LONG;
       String really = seen(caller, Dependency.at(kind), patience);
-      all.add(Told.of(keys, name, kind, point(name, well), really, () -> seen(caller, well, patience)));
+      String at = Dependency.named(well, kind);
+      all.add(Told.of(keys, name, kind, point(name, at), really, () -> seen(caller, at, patience)));
+    }
+    if (kinds.contains(Dependency.UNRESOLVED)) {
+      String by = name + Dependency.BY_ADDRESS;
+      String fine = seen(caller, well, LONG);
+      all.add(Told.of(keys, by, Dependency.UNRESOLVED, point(name, well), fine, () -> seen(caller, well, LONG)));
     }
     return all;
   }
@@ -71,7 +82,7 @@ public final class Callers {
 
   private static String point(String name, String at) {
     int port = Integer.parseInt(at.split(":")[1]);
-    return Points.http("callers", name.endsWith("body") ? "POST" : "GET", "127.0.0.1", port, "/x", "");
+    return Points.http("callers", name.endsWith("body") ? "POST" : "GET", at.split(":")[0], port, "/x", "");
   }
 
   private static String seen(Http.Caller caller, String where, Duration patience) {

@@ -4,8 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.gson.Gson;
+import dev.ldfi.fit.Vectors;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -15,12 +17,19 @@ class CallersIT {
   static final int PROGRAMS = 29;
   static final int RETRIED = 2;
   private static final List<String> ALL =
-      List.of("refused", "reset", "timeout", "delay", "error", "status:404", "status:503", "empty", "truncated", "corrupt");
+      Stream.of(
+              Vectors.connecting("http"),
+              List.of("reset", "timeout", "delay", "error", "status:404", "status:503"),
+              Vectors.words("http", kind -> kind.has("answer")))
+          .flatMap(List::stream)
+          .toList();
   private static final String REPORTED =
-      "1 java/0.2.0 callers>http:*|corrupt,delay,empty,error,refused,reset,status,timeout,truncated"
+      "1 java/0.2.0 callers>http:*|"
+          + String.join(",", Vectors.words("http", kind -> !kind.has("body") || kind.has("answer"))) // all but slow
           + " callers>library:apache-httpclient-4 callers>library:apache-httpclient-5 callers>library:fit"
           + " callers>library:http-url-connection callers>library:java-http-client callers>library:okhttp-3"
           + " callers>library:reactor-netty-1]\n";
+  private static final String NOTHING = "null null null"; // which the first span of a request says of no fault
   private static final String SOME = "refused status:503";
 
   private static List<Told> told(List<String> lines) {
@@ -35,12 +44,13 @@ class CallersIT {
     UnderAgent.Written written = UnderAgent.run(cell, Callers.class, String.join(" ", cell.of(ALL)), environment);
     assertTrue(written.log().contains("ldfi-fit is on: Keys[k1], agent " + cell.agent() + "\n"), written.log());
     assertTrue(written.log().contains(REPORTED), written.log());
-    assertEquals(PROGRAMS * cell.of(ALL).size() + RETRIED, written.lines().size());
+    assertEquals(PROGRAMS * (cell.of(ALL).size() + 1) + RETRIED, written.lines().size());
     for (Told each : told(written.lines())) {
       String which = each.caller() + ", " + each.kind();
       assertEquals(lessChance(each, each.really()), lessChance(each, each.injected()), which);
       int calls = each.caller().endsWith("tries again") ? 2 : 1;
-      assertEquals(each.kind().replace("-n1", ""), each.fired(), which);
+      boolean through = each.caller().endsWith(Dependency.BY_ADDRESS);
+      assertEquals(through ? "null" : each.kind().replace("-n1", ""), each.fired(), which);
       assertEquals(calls, each.calls(), which);
       assertEquals("e7c1 treatment " + calls, each.root(), which);
     }
@@ -86,7 +96,7 @@ class CallersIT {
       String which = each.caller() + ", " + each.kind();
       assertTrue(isWell(each), which + each.injected());
       assertEquals("null", each.fired(), which);
-      assertEquals("null null null", each.root(), which);
+      assertEquals(NOTHING, each.root(), which);
     }
   }
 

@@ -10,6 +10,15 @@ import java.nio.charset.StandardCharsets;
 
 /** A server to which what a kind of fault is really happens, for each of its connections. */
 final class Dependency {
+  /** A name that does not resolve. */
+  static final String NOBODY = "nobody.invalid";
+
+  /** The kind of which such a name is known, and the ones of the dependencies here. */
+  static final String UNRESOLVED = "unresolved";
+
+  /** What follows the name of a program that calls an address, of which nothing has to be looked up. */
+  static final String BY_ADDRESS = ", by an address";
+
   private static final String CUT = "{\"why\": \"fault injected\", \"mo";
   private static final byte[] GARBAGE = "\u00ff\u0000\u00fefault injected\u00c3(".getBytes(StandardCharsets.ISO_8859_1);
 
@@ -24,6 +33,9 @@ final class Dependency {
 
   /** Starts one, and returns where it is. */
   static String at(String kind) throws IOException {
+    if (kind.equals(UNRESOLVED)) {
+      return NOBODY + ":80";
+    }
     Dependency started = new Dependency(kind);
     int port = started.listening.getLocalPort();
     if (kind.equals("refused")) {
@@ -34,6 +46,11 @@ final class Dependency {
       serving.start();
     }
     return "127.0.0.1:" + port;
+  }
+
+  /** What a call goes to that is to fail in this way: a name where it has to be one. */
+  static String named(String at, String kind) {
+    return kind.equals(UNRESOLVED) ? at.replace("127.0.0.1", "localhost") : at;
   }
 
   private void serve() {

@@ -49,6 +49,10 @@ public final class Destinations {
     for (Map.Entry<String, Http.Caller> each : Http.callers().entrySet()) {
       all.print(each.getKey(), host -> each.getValue().said("http://" + host + ":" + http + "/x", LONG));
     }
+    List<String> sent = List.of("fit=" + all.context, "fit=" + all.context + ",user=u1"); // in two headers
+    for (String each : new OnwardCalls(STRANGER).copying().keySet()) {
+      all.print(each, host -> new OnwardCalls(host + ":" + http).copying().get(each).call(sent));
+    }
     Server procedures = all.procedures();
     for (Map.Entry<String, Grpc.Program> each : Grpc.programs().entrySet()) {
       all.print(each.getKey(), host -> each.getValue().said(host, procedures.getPort(), (int) LONG.toMillis()));

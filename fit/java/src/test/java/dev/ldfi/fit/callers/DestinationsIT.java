@@ -9,7 +9,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** A failure context goes to hosts that may have it, by whichever client, and the rest of the baggage to all. */
 class DestinationsIT {
-  private static final int PROGRAMS = CallersIT.PROGRAMS + 4; // and those that call by gRPC
+  private static final int PROGRAMS = CallersIT.PROGRAMS + 6 + 4; // and those that copy, and call by gRPC
 
   @ParameterizedTest
   @MethodSource("dev.ldfi.fit.callers.Cell#corners")

@@ -131,12 +131,13 @@ final class Grpc {
     Throwable caused = failure.getCause();
     String cause = "";
     if (caused != null) {
-      String refused = caused instanceof ConnectException ? "a ConnectException: " : "";
-      cause = " < " + refused + caused.getMessage().replaceFirst("^.*(Connection refused).*$", "$1");
+      boolean refused = caused instanceof ConnectException;
+      String said = caused.getMessage().replaceFirst("^.*(Connection refused).*$", "$1");
+      cause = " < " + (refused ? "a ConnectException: " + said : Seen.failed(caused));
     }
     Status status = Status.fromThrowable(failure);
     String late = String.valueOf(status.getDescription()).replaceFirst("(?<=deadline exceeded) .*", "");
-    return failure.getClass().getName() + ": " + status.getCode() + ": " + late + cause;
+    return failure.getClass().getName() + ": " + status.getCode() + ": " + late.replaceAll("localhost|" + Dependency.NOBODY, "HOST") + cause;
   }
 
   private static final class Bytes implements MethodDescriptor.Marshaller<byte[]> {

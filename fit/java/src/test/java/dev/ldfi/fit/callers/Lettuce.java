@@ -11,11 +11,16 @@ import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.api.async.RedisAsyncCommands;
 import io.lettuce.core.resource.ClientResources;
 import io.lettuce.core.resource.DefaultClientResources;
+import io.lettuce.core.resource.SocketAddressResolver;
 import io.opentelemetry.context.Context;
 import io.opentelemetry.context.Scope;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
@@ -28,7 +33,9 @@ final class Lettuce {
   static final String ONCE = ", once";
 
   private static final int LATE = 1_400; // milliseconds
-  private static final ClientResources SHARED = DefaultClientResources.create(); // its threads take their time to end
+  private static final Set<Integer> FORGOTTEN = ConcurrentHashMap.newKeySet();
+  private static final ClientResources SHARED = // its threads take their time to end
+      DefaultClientResources.builder().socketAddressResolver(new Lookup()).build();
   private static final TimeoutOptions ENDS = TimeoutOptions.enabled();
   private static final TimeoutOptions DOES_NOT = TimeoutOptions.create();
 
@@ -39,7 +46,11 @@ final class Lettuce {
 
   /** A program: what it says of a command to the server at this port, waiting for so many milliseconds. */
   interface Program {
-    String said(int port, int patience, Meanwhile meanwhile);
+    String said(String host, int port, int patience, Meanwhile meanwhile);
+
+    default String said(int port, int patience, Meanwhile meanwhile) {
+      return said("127.0.0.1", port, patience, meanwhile);
+    }
   }
 
   /** What a program does with its connection. */
@@ -47,7 +58,21 @@ final class Lettuce {
     String said(StatefulRedisConnection<String, String> connection) throws InterruptedException;
   }
 
+  /** Looks names up; that of a server which was forgotten is not found any more. */
+  private static final class Lookup extends SocketAddressResolver {
+    @Override
+    public SocketAddress resolve(RedisURI uri) {
+      boolean isGone = FORGOTTEN.contains(uri.getPort());
+      return isGone ? InetSocketAddress.createUnresolved(Dependency.NOBODY, uri.getPort()) : super.resolve(uri);
+    }
+  }
+
   private Lettuce() {}
+
+  /** Has the name of the server at this port not resolve any more. */
+  static void forget(int port) {
+    FORGOTTEN.add(port);
+  }
 
   static Map<String, Program> programs() {
     Map<String, Program> all = new LinkedHashMap<>();
@@ -79,11 +104,11 @@ final class Lettuce {
 
   private static Program program(boolean again, TimeoutOptions timeouts, Use use) {
     ClientOptions options = ClientOptions.builder().autoReconnect(again).timeoutOptions(timeouts).build();
-    return (port, patience, meanwhile) -> {
+    return (host, port, patience, meanwhile) -> {
       RedisClient client = RedisClient.create(SHARED);
       client.setOptions(options);
       CountDownLatch lost = new CountDownLatch(1);
-      RedisURI at = RedisURI.builder().withHost("127.0.0.1").withPort(port).build();
+      RedisURI at = RedisURI.builder().withHost(host).withPort(port).build();
       try (StatefulRedisConnection<String, String> connection = client.connect(at)) {
         connection.setTimeout(Duration.ofMillis(patience));
         connection.addListener(

@@ -5,8 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.google.gson.Gson;
+import dev.ldfi.fit.Vectors;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -14,7 +16,10 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** What callers of Lettuce see of each kind of fault is what they see when it really happens to Redis. */
 class LettuceIT {
   private static final List<String> KINDS =
-      List.of("redis:loading", "redis:readonly", "redis:lost", "error", "refused", "reset", "timeout", "delay");
+      Stream.concat(
+              Stream.of("redis:loading", "redis:readonly", "redis:lost", "error", "reset", "timeout", "delay"),
+              Vectors.connecting("command").stream())
+          .toList();
   private static final String KEPT = "redis:lost"; // by a client that connects again, which then sends it again
 
   @BeforeAll

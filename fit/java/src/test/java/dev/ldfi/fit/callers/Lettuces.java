@@ -58,10 +58,11 @@ public final class Lettuces {
   }
 
   private void compare(String name, String kind, Lettuce.Program program, String really) {
-    String point = "callers>db:SET:127.0.0.1:" + well.port;
+    String host = Dependency.named("127.0.0.1", kind);
+    String point = "callers>db:SET:" + host + ":" + well.port;
     try {
       int patience = patience(kind, name);
-      Told told = Told.of(keys, name, kind, point, really, () -> program.said(well.port, patience, NOTHING));
+      Told told = Told.of(keys, name, kind, point, really, () -> program.said(host, well.port, patience, NOTHING));
       System.out.println(new Gson().toJson(told));
     } catch (InterruptedException interrupted) {
       throw new IllegalStateException(interrupted);
@@ -93,6 +94,16 @@ public final class Lettuces {
       }
       if (kind.equals("refused")) {
         return program.said(server.port, patience, lost -> isGone(server, lost));
+      }
+      if (kind.equals(Dependency.UNRESOLVED)) {
+        return program.said(
+            "localhost",
+            server.port,
+            patience,
+            lost -> {
+              Lettuce.forget(server.port);
+              isGone(server, lost);
+            });
       }
       Relay relay = Relay.to(server.port);
       Thread[] strikes = new Thread[1];

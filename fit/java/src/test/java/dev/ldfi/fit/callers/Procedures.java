@@ -19,33 +19,51 @@ public final class Procedures {
   /** A delay for which every program is patient enough. */
   static final String SHORT = "delay-300";
 
+  private static final String ADDRESS = "127.0.0.1";
   private static final int PATIENCE = 500; // milliseconds
   private static final int LONG = 60_000;
 
-  private Procedures() {}
+  private final Keys keys;
+  private final int well; // the port of the server that is
+
+  private Procedures(Keys keys, int well) {
+    this.keys = keys;
+    this.well = well;
+  }
 
   public static void main(String[] arguments) throws Exception {
-    Keys keys = Keys.parse(arguments[0]);
-    Server well = serving("ok");
-    for (Map.Entry<String, Grpc.Program> each : Grpc.programs().entrySet()) {
-      Grpc.Program program = each.getValue();
-      program.said(well.getPort(), LONG); // loads classes, for longer than it may be patient
-      String procedure = program.method().getBareMethodName();
-      String point = "callers>rpc:" + procedure + ":127.0.0.1:" + well.getPort() + "/shop.Prices";
-      for (String kind : arguments[1].split(" ")) {
-        boolean nobody = kind.equals("refused") || kind.equals("error");
-        String really = said(program, kind, nobody ? RedisServer.free() : serving(kind).getPort());
-        Told told = Told.of(keys, each.getKey(), kind, point, really, () -> said(program, kind, well.getPort()));
-        System.out.println(new Gson().toJson(told));
-      }
-    }
+    new Procedures(Keys.parse(arguments[0]), serving("ok").getPort()).tellOf(arguments[1].split(" "));
     System.exit(0);
   }
 
-  private static String said(Grpc.Program program, String kind, int port) {
+  private void tellOf(String... kinds) throws Exception {
+    for (Map.Entry<String, Grpc.Program> each : Grpc.programs().entrySet()) {
+      Grpc.Program program = each.getValue();
+      program.said(well, LONG); // loads classes, for longer than it may be patient
+      for (String kind : kinds) {
+        boolean nobody = kind.equals("refused") || kind.equals("error");
+        boolean unresolved = kind.equals(Dependency.UNRESOLVED);
+        String there = unresolved ? Dependency.NOBODY : ADDRESS;
+        String really = said(program, kind, there, nobody ? RedisServer.free() : serving(kind).getPort());
+        tell(each.getKey(), program, kind, Dependency.named(ADDRESS, kind), really);
+        if (unresolved) {
+          tell(each.getKey() + Dependency.BY_ADDRESS, program, kind, ADDRESS, said(program, kind, ADDRESS, well));
+        }
+      }
+    }
+  }
+
+  private void tell(String name, Grpc.Program program, String kind, String host, String really)
+      throws InterruptedException {
+    String point = "callers>rpc:" + program.method().getBareMethodName() + ":" + host + ":" + well + "/shop.Prices";
+    Told told = Told.of(keys, name, kind, point, really, () -> said(program, kind, host, well));
+    System.out.println(new Gson().toJson(told));
+  }
+
+  private static String said(Grpc.Program program, String kind, String host, int port) {
     long began = System.nanoTime();
     try {
-      String said = program.said(port, Told.LASTING.contains(kind) ? PATIENCE : LONG);
+      String said = program.said(host, port, Told.LASTING.contains(kind) ? PATIENCE : LONG);
       boolean late = kind.equals(SHORT) && System.nanoTime() - began > 300_000_000L;
       return said.replaceAll("127\\.0\\.0\\.1:\\d+", "HOST") + (late ? "; late" : "");
     } catch (InterruptedException interrupted) {

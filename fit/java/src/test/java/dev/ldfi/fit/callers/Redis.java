@@ -12,9 +12,13 @@ import redis.clients.jedis.JedisPooled;
 
 /** Programs that have a Redis set a key, each in its own way, and say all that they see. */
 final class Redis {
-  /** A program: what it says of a command to the server at this port, for whose answer it waits so many milliseconds. */
+  /** A program: what it says of a command to the server at this port of a host, for whose answer it waits so many milliseconds. */
   interface Program {
-    String said(int port, int patience);
+    String said(String host, int port, int patience);
+
+    default String said(int port, int patience) {
+      return said("127.0.0.1", port, patience);
+    }
   }
 
   private Redis() {}
@@ -31,22 +35,18 @@ final class Redis {
     return DefaultJedisClientConfig.builder().socketTimeoutMillis(patience).build();
   }
 
-  private static HostAndPort at(int port) {
-    return new HostAndPort("127.0.0.1", port);
-  }
-
-  private static String alone(int port, int patience) {
-    try (Jedis jedis = new Jedis(at(port), patient(patience))) {
+  private static String alone(String host, int port, int patience) {
+    try (Jedis jedis = new Jedis(new HostAndPort(host, port), patient(patience))) {
       return set(jedis) + (jedis.isBroken() ? "; broken" : "; whole");
     } catch (RuntimeException failed) {
       return "no connection: " + Seen.failed(failed);
     }
   }
 
-  private static String pooled(int port, int patience) {
+  private static String pooled(String host, int port, int patience) {
     JedisPoolConfig one = new JedisPoolConfig();
     one.setMaxTotal(1);
-    try (JedisPool pool = new JedisPool(one, at(port), patient(patience))) {
+    try (JedisPool pool = new JedisPool(one, new HostAndPort(host, port), patient(patience))) {
       String said;
       try (Jedis jedis = pool.getResource()) {
         said = set(jedis) + (jedis.isBroken() ? "; broken" : "; whole");
@@ -65,8 +65,8 @@ final class Redis {
     }
   }
 
-  private static String unified(int port, int patience) {
-    try (JedisPooled jedis = new JedisPooled(at(port), patient(patience))) {
+  private static String unified(String host, int port, int patience) {
+    try (JedisPooled jedis = new JedisPooled(new HostAndPort(host, port), patient(patience))) {
       return jedis.set("a", "b");
     } catch (RuntimeException failed) {
       return Seen.failed(failed);

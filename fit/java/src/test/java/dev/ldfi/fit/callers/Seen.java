@@ -31,6 +31,6 @@ final class Seen {
     for (Throwable each = failure; each != null && !isInside(each); each = each.getCause()) {
       said.append(each.getClass().getName()).append(": ").append(words(each)).append(" < ");
     }
-    return said.toString().replaceAll("127\\.0\\.0\\.1:\\d+", "HOST");
+    return said.toString().replaceAll("127\\.0\\.0\\.1:\\d+|localhost|" + Dependency.NOBODY, "HOST");
   }
 }

@@ -15,6 +15,7 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * What is said of one program and one kind.
@@ -85,7 +86,7 @@ record Told(String caller, String kind, String really, String injected, String f
   static String context(Keys keys, String experiment, String kind, String point, String arm) {
     String how = kind.replace(':', '-') + (LASTING.contains(kind) ? "-9000" : "");
     long expires = Instant.now().getEpochSecond() + 600;
-    String payload = "2.k1." + experiment + "." + arm + "." + expires + "." + how + "~" + Points.hash(point);
+    String payload = "4.k1." + experiment + "." + arm + "." + expires + "." + how + "~" + Points.hash(point);
     return payload + "." + keys.sign(payload);
   }
 
@@ -106,16 +107,24 @@ record Told(String caller, String kind, String really, String injected, String f
     return new Told(told.caller, told.kind, told.really, told.injected, kind, fired.size(), root);
   }
 
-  /** What was said of the points that can be reached. It is said after a while: where something fired it is waited for. */
-  static List<String> reported() throws InterruptedException {
+  /**
+   * What was said of the points that can be reached. It is said after a while, and again when more libraries were
+   * loaded: where something fired it is waited for, and for these libraries.
+   */
+  static List<String> reported(String... libraries) throws InterruptedException {
     boolean fired = spans().stream().anyMatch(span -> span.containsKey("fit.fired"));
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
     List<String> reported = reach();
-    while (fired && reported.isEmpty() && System.nanoTime() < end) {
+    while (fired && !names(reported, libraries) && System.nanoTime() < end) {
       Thread.sleep(50);
       reported = reach();
     }
     return reported;
+  }
+
+  private static boolean names(List<String> reported, String... libraries) {
+    String last = reported.isEmpty() ? "" : reported.get(reported.size() - 1);
+    return !last.isEmpty() && Stream.of(libraries).allMatch(each -> last.contains(">library:" + each));
   }
 
   private static List<String> reach() {

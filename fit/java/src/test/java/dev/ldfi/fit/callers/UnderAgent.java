@@ -61,6 +61,7 @@ final class UnderAgent {
     List<String> words = new ArrayList<>();
     words.add(cell.program().orElseThrow());
     words.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")); // they end before more is worth it
+    words.add("-Djava.security.properties=" + TARGET.resolve("test-classes/lookups.properties"));
     words.add("-javaagent:" + TARGET.resolve("agents/opentelemetry-javaagent-" + cell.agent() + ".jar"));
     words.add("-Dotel.javaagent.extensions=" + extension + "," + TARGET.resolve("ldfi-fit-tests.jar"));
     words.add("-cp");

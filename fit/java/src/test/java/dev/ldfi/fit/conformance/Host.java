@@ -9,6 +9,7 @@ import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import dev.ldfi.fit.FailureContext;
 import dev.ldfi.fit.Keys;
+import dev.ldfi.fit.Kind;
 import dev.ldfi.fit.Points;
 import dev.ldfi.fit.Refused;
 import io.opentelemetry.api.trace.Span;
@@ -80,7 +81,7 @@ public final class Host {
             "reads", "sdk",
             "edge", !edges.isEmpty(),
             "kinds",
-                List.of("error", "delay", "refused", "reset", "timeout", "status", "empty", "truncated", "corrupt"),
+                Kind.words("http").stream().filter(word -> !word.equals("slow")).toList(),
             "names", List.of("http", "rpc", "db", "connect", "command", "message")));
   }
 

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import dev.ldfi.fit.NotUnderstood;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;

@@ -41,9 +41,10 @@ public final class Apache4Faults {
     if (fault == null) {
       return null;
     }
+    if (fault.isUnconnected()) {
+      return failed(unconnected(fault, route(context).getTargetHost()));
+    }
     switch (fault.kind) {
-      case "refused":
-        return failed(refused(route(context).getTargetHost()));
       case "reset":
         return sent(context, new SocketException("Connection reset"));
       case "delay":
@@ -64,7 +65,7 @@ public final class Apache4Faults {
     }
     return fault.is("reset")
         || fault.is("delay")
-        || fault.is("refused") && route(context) != null && route(context).getProxyHost() == null
+        || fault.isUnconnected() && route(context) != null && route(context).getProxyHost() == null
         || fault.isAnswer() && !(fault.needsBody() && method(request).equals("HEAD"));
   }
 
@@ -99,14 +100,18 @@ public final class Apache4Faults {
     return failed(failure);
   }
 
-  private static IOException refused(HttpHost host) {
+  private static IOException unconnected(Fault fault, HttpHost host) {
+    IOException cause = fault.unconnected();
+    if (!(cause instanceof ConnectException)) {
+      return cause;
+    }
     InetAddress[] addresses = new InetAddress[0];
     try {
       addresses = InetAddress.getAllByName(host.getHostName());
     } catch (UnknownHostException unknown) {
       // then none is named
     }
-    return new HttpHostConnectException(new ConnectException("Connection refused"), host, addresses);
+    return new HttpHostConnectException((ConnectException) cause, host, addresses);
   }
 
   private static HttpResponse answer(Fault fault, HttpRequest request) {

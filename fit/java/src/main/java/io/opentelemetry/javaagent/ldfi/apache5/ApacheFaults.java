@@ -39,9 +39,10 @@ public final class ApacheFaults {
     if (fault == null) {
       return null;
     }
+    if (fault.isUnconnected()) {
+      return failed(unconnected(fault, scope.route.getTargetHost()));
+    }
     switch (fault.kind) {
-      case "refused":
-        return failed(refused(scope.route.getTargetHost()));
       case "reset":
         return failed(new SocketException("Connection reset"));
       case "delay":
@@ -62,7 +63,7 @@ public final class ApacheFaults {
     }
     return fault.is("reset")
         || fault.is("delay")
-        || fault.is("refused") && scope.route.getProxyHost() == null
+        || fault.isUnconnected() && scope.route.getProxyHost() == null
         || fault.isAnswer() && !(fault.needsBody() && isToHead(request));
   }
 
@@ -93,14 +94,18 @@ public final class ApacheFaults {
     return new Object[] {null, failure};
   }
 
-  private static IOException refused(HttpHost host) {
+  private static IOException unconnected(Fault fault, HttpHost host) {
+    IOException cause = fault.unconnected();
+    if (!(cause instanceof ConnectException)) {
+      return cause;
+    }
     InetAddress[] addresses = new InetAddress[0];
     try {
       addresses = InetAddress.getAllByName(host.getHostName());
     } catch (UnknownHostException unknown) {
       // then none is named
     }
-    return ConnectExceptionSupport.enhance(new ConnectException("Connection refused"), host, addresses);
+    return ConnectExceptionSupport.enhance(cause, host, addresses);
   }
 
   private static ClassicHttpResponse answer(Fault fault, ClassicHttpRequest request) {

@@ -10,7 +10,8 @@ import io.grpc.internal.FailingClientStream;
 import io.opentelemetry.javaagent.ldfi.Fault;
 import io.opentelemetry.javaagent.ldfi.Gate;
 import io.opentelemetry.javaagent.ldfi.Timer;
-import java.net.ConnectException;
+import java.io.IOException;
+import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.TimeUnit;
@@ -32,10 +33,12 @@ public final class GrpcFaults {
     if (fault == null) {
       return null;
     }
+    if (fault.isUnconnected()) {
+      return new FailingClientStream(unconnected(fault), tracers);
+    }
     switch (fault.kind) {
       case "error":
-      case "refused":
-        return new FailingClientStream(refused(), tracers);
+        return new FailingClientStream(unconnected(fault.as("refused")), tracers);
       case "delay":
       case "timeout":
         return fault.outlasts(patience) ? new Silence() : late(fault.longest, opens);
@@ -50,11 +53,12 @@ public final class GrpcFaults {
         return fault.outlasts(patience);
       case "delay":
         return true;
-      case "error":
-      case "refused":
-        return !options.isWaitForReady(); // for such a call there is no failing to connect
       default:
-        return fault.kind.startsWith(ANSWERS);
+        if (fault.kind.startsWith(ANSWERS)) {
+          return true;
+        }
+        boolean connects = fault.is("error") || fault.isUnconnected();
+        return connects && !options.isWaitForReady(); // for such a call there is no failing to connect
     }
   }
 
@@ -66,8 +70,11 @@ public final class GrpcFaults {
     return first == null ? 0 : Math.max(first.timeRemaining(TimeUnit.MILLISECONDS), 1);
   }
 
-  private static Status refused() {
-    return Status.UNAVAILABLE.withDescription("io exception").withCause(new ConnectException("Connection refused"));
+  /** Of a name that it looks up it tells what went wrong as that of its own. */
+  private static Status unconnected(Fault fault) {
+    IOException cause = fault.unconnected();
+    Throwable told = cause instanceof UnknownHostException ? new RuntimeException(cause) : cause;
+    return Status.UNAVAILABLE.withDescription(fault.said("grpc")).withCause(told);
   }
 
   private static Status answer(Fault fault) {

@@ -36,11 +36,6 @@ public final class GrpcModule extends FitModule {
     return "rpc";
   }
 
-  @Override
-  protected String words() {
-    return "delay,error,grpc,refused,timeout";
-  }
-
   static final class Type implements TypeInstrumentation {
     private static final int ARGUMENTS = 4;
 

@@ -27,8 +27,8 @@ public final class JdbcModule extends FitModule {
   }
 
   @Override
-  protected String words() {
-    return "delay,error,reset,sql,timeout";
+  protected String protocol() {
+    return "statement";
   }
 
   static final class Type implements TypeInstrumentation {

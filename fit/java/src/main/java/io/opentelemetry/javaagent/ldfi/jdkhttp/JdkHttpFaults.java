@@ -10,7 +10,6 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpTimeoutException;
-import java.nio.channels.ClosedChannelException;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -39,7 +38,7 @@ public final class JdkHttpFaults {
     if (fault.is("timeout")) {
       return fault.outlasts(patience);
     }
-    return fault.is("refused")
+    return fault.isUnconnected()
         || fault.is("reset")
         || fault.is("delay")
         || fault.isAnswer() && !(fault.needsBody() && method.equals("HEAD"));
@@ -54,10 +53,11 @@ public final class JdkHttpFaults {
       long patience) {
     CompletableFuture<HttpResponse<T>> told = new CompletableFuture<>();
     Executor executor = client.executor().orElse(ForkJoinPool.commonPool());
+    if (fault.isUnconnected()) {
+      told.completeExceptionally(failure(unconnected(fault)));
+      return told;
+    }
     switch (fault.kind) {
-      case "refused":
-        told.completeExceptionally(failure(refused()));
-        return told;
       case "reset":
         told.completeExceptionally(failure(reset()));
         return told;
@@ -96,10 +96,10 @@ public final class JdkHttpFaults {
             });
   }
 
-  private static IOException refused() {
-    ConnectException refused = new ConnectException();
-    refused.initCause(new ClosedChannelException());
-    return refused;
+  private static IOException unconnected(Fault fault) {
+    ConnectException failure = new ConnectException();
+    failure.initCause(fault.thrown("http"));
+    return failure;
   }
 
   private static IOException reset() {

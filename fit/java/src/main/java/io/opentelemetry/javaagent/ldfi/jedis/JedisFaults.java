@@ -4,6 +4,7 @@ import io.opentelemetry.javaagent.ldfi.Fault;
 import io.opentelemetry.javaagent.ldfi.Gate;
 import io.opentelemetry.javaagent.ldfi.Redis;
 import java.io.ByteArrayInputStream;
+import java.io.IOException;
 import java.net.ConnectException;
 import java.net.SocketException;
 import java.net.SocketTimeoutException;
@@ -42,7 +43,6 @@ public final class JedisFaults {
         return fault.outlasts(patience);
       case "delay":
       case "error":
-      case "refused":
       case "reset":
       case "redis:lost":
       case "redis:loading":
@@ -50,18 +50,19 @@ public final class JedisFaults {
       case "redis:readonly":
         return Redis.refuses(Gate.verb());
       default:
-        return false;
+        return fault.isUnconnected();
     }
   }
 
   private static Throwable failure(Fault fault, Connection connection, int patience) {
+    if (fault.isUnconnected()) {
+      return broken(connection, unconnected(fault, connection));
+    }
     switch (fault.kind) {
       case "redis:loading":
         return said("-" + Redis.LOADING + "\r\n");
       case "redis:readonly":
         return said("-" + Redis.READ_ONLY + "\r\n");
-      case "refused":
-        return broken(connection, refused(connection));
       case "reset":
         return broken(connection, new JedisConnectionException(new SocketException("Connection reset")));
       case "delay":
@@ -86,11 +87,15 @@ public final class JedisFaults {
     }
   }
 
-  private static RuntimeException refused(Connection connection) {
+  private static RuntimeException unconnected(Fault fault, Connection connection) {
+    IOException cause = fault.unconnected();
+    if (!(cause instanceof ConnectException)) {
+      return new JedisConnectionException("Failed to create socket.", cause);
+    }
     Matcher at = AT.matcher(connection.toString());
     JedisConnectionException refused =
         new JedisConnectionException("Failed to connect to " + (at.find() ? at.group(1) : "any host") + ".");
-    refused.addSuppressed(new ConnectException("Connection refused"));
+    refused.addSuppressed(cause);
     return refused;
   }
 

@@ -30,8 +30,8 @@ public final class JedisModule extends FitModule {
   }
 
   @Override
-  protected String words() {
-    return "delay,error,redis,refused,reset,timeout";
+  protected String protocol() {
+    return "command";
   }
 
   static final class Type implements TypeInstrumentation {

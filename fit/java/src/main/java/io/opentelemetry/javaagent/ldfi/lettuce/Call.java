@@ -67,7 +67,6 @@ final class Call {
       case "reset":
         return true;
       case "error":
-      case "refused":
       case "redis:lost":
         return gone(fault) != null;
       case "redis:loading":
@@ -75,7 +74,7 @@ final class Call {
       case "redis:readonly":
         return command.getOutput() != null && Redis.refuses(Gate.verb());
       default:
-        return false;
+        return fault.isUnconnected() && gone(fault) != null;
     }
   }
 
@@ -106,9 +105,9 @@ final class Call {
    */
   private Throwable gone(Fault fault) {
     boolean again = options.isAutoReconnect();
-    if (isRejecting(again) && (fault.is("refused") || !again)) {
+    if (isRejecting(again) && (fault.isUnconnected() || !again)) {
       return new RedisException(
-          fault.is("refused") ? "Currently not connected. Commands are rejected." : "Connection disconnected");
+          fault.isUnconnected() ? "Currently not connected. Commands are rejected." : "Connection disconnected");
     }
     return fault.is("redis:lost") || patience == 0 ? null : late();
   }

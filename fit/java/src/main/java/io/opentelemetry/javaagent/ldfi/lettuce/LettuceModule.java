@@ -35,8 +35,8 @@ public final class LettuceModule extends FitModule {
   }
 
   @Override
-  protected String words() {
-    return "delay,error,redis,refused,reset,timeout";
+  protected String protocol() {
+    return "command";
   }
 
   static final class Type implements TypeInstrumentation {

@@ -21,7 +21,7 @@ final class Attempt {
   }
 
   boolean can(Fault fault) {
-    if (fault.is("refused")) {
+    if (fault.isUnconnected()) {
       return chain.connection() != null;
     }
     if (!isWithinReach()) {

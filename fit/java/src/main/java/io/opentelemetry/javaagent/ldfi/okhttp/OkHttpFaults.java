@@ -24,9 +24,10 @@ public final class OkHttpFaults {
     if (fault == null) {
       return null;
     }
+    if (fault.isUnconnected()) {
+      return new Object[] {null, unconnected(fault, chain)};
+    }
     switch (fault.kind) {
-      case "refused":
-        return new Object[] {null, refused(chain)};
       case "reset":
         return failed(attempt, new SocketException("Connection reset"));
       case "delay":
@@ -39,10 +40,14 @@ public final class OkHttpFaults {
   }
 
   /** What opening the connection would have failed with: nothing is tried again for it on the same way. */
-  private static IOException refused(Interceptor.Chain chain) {
-    ConnectException refused = new ConnectException("Failed to connect to " + chain.connection().route().socketAddress());
-    refused.initCause(new ConnectException("Connection refused"));
-    return refused;
+  private static IOException unconnected(Fault fault, Interceptor.Chain chain) {
+    IOException cause = fault.unconnected();
+    if (!(cause instanceof ConnectException)) {
+      return cause;
+    }
+    ConnectException failure = new ConnectException("Failed to connect to " + chain.connection().route().socketAddress());
+    failure.initCause(cause);
+    return failure;
   }
 
   private static Object[] failed(Attempt attempt, IOException failure) {

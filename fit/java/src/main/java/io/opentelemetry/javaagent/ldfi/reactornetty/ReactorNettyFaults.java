@@ -44,8 +44,8 @@ public final class ReactorNettyFaults {
     if (fault == null) {
       return null;
     }
-    if (fault.is("refused")) {
-      return Mono.error(Failures.refused(channel));
+    if (fault.isUnconnected()) {
+      return Mono.error(Failures.unconnected(fault, channel));
     }
     channel.pipeline().addAfter(NettyPipeline.HttpCodec, Withheld.NAME, new Withheld(fault, isToHead(connection)));
     return null;
@@ -59,7 +59,7 @@ public final class ReactorNettyFaults {
     if (fault.is("timeout")) {
       return fault.outlasts(patience);
     }
-    return fault.is("refused")
+    return fault.isUnconnected()
         || fault.is("reset")
         || fault.is("delay")
         || fault.isAnswer() && !(fault.needsBody() && isToHead(connection));

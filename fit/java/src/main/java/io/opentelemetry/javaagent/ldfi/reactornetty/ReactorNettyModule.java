@@ -18,7 +18,7 @@ import reactor.netty.Connection;
  */
 public final class ReactorNettyModule extends FitModule {
   public ReactorNettyModule() {
-    super("reactor-netty", new Type(), "ReactorNettyFaults", "netty.Failures", "netty.Failures$Native", "Withheld");
+    super("reactor-netty", new Type(), "ReactorNettyFaults", "Withheld", "netty.Failures", "netty.Failures$Native", "netty.Failures$Lookup");
   }
 
   @Override

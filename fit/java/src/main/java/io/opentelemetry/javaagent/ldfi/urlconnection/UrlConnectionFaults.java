@@ -9,24 +9,43 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Field;
-import java.net.ConnectException;
 import java.net.HttpURLConnection;
 import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.net.URLConnection;
+import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 
 /** What a call by HttpURLConnection comes to when a fault hits it. It holds up its thread, as the call does. */
 public final class UrlConnectionFaults {
   private UrlConnectionFaults() {}
 
+  /**
+   * Joins baggage that is added to that which is there; returns whether it did. The agent replaces one header of a
+   * name, and a second would be sent beside it.
+   */
+  public static boolean joins(HttpURLConnection connection, String name, String value) {
+    String there = "baggage".equalsIgnoreCase(name) ? connection.getRequestProperty(name) : null;
+    if (there == null || value == null) {
+      return false;
+    }
+    connection.setRequestProperty(name, there + "," + value);
+    return true;
+  }
+
   /** What opening the connection fails with; null opens it. */
   public static Throwable connecting(HttpURLConnection connection) {
     if (!Gate.isArmed()) {
       return null;
     }
-    Fault fault = Gate.pass(connection::getRequestMethod, possible -> possible.is("refused"));
-    return fault == null ? null : new ConnectException("Connection refused");
+    Fault fault = Gate.pass(connection::getRequestMethod, Fault::isUnconnected);
+    return fault == null ? null : unconnected(fault);
+  }
+
+  /** What its socket says; of a name that it was given looked up, it does not know what was wrong. */
+  private static IOException unconnected(Fault fault) {
+    IOException failure = fault.unconnected();
+    return failure instanceof UnknownHostException ? new UnknownHostException(fault.host) : failure;
   }
 
   /** The answer's body or what reading it fails with, one of them null; null makes the call. */

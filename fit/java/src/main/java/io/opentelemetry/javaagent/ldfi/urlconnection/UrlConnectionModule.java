@@ -1,6 +1,7 @@
 package io.opentelemetry.javaagent.ldfi.urlconnection;
 
 import static net.bytebuddy.matcher.ElementMatchers.named;
+import static net.bytebuddy.matcher.ElementMatchers.takesArguments;
 import static net.bytebuddy.matcher.ElementMatchers.takesNoArguments;
 
 import io.opentelemetry.javaagent.extension.instrumentation.TypeInstrumentation;
@@ -50,6 +51,8 @@ public final class UrlConnectionModule extends FitModule {
           named("plainConnect0").and(takesNoArguments()), ConnectAdvice.class.getName());
       transformer.applyAdviceToMethod(
           named("getInputStream0").and(takesNoArguments()), AnswerAdvice.class.getName());
+      transformer.applyAdviceToMethod(
+          named("addRequestProperty").and(takesArguments(String.class, String.class)), AddAdvice.class.getName());
     }
   }
 
@@ -66,6 +69,17 @@ public final class UrlConnectionModule extends FitModule {
     @Advice.OnMethodExit(suppress = Throwable.class, onThrowable = Throwable.class, inline = false)
     public static Throwable exit(@Advice.Enter Throwable failed) {
       return failed; // null leaves what was thrown
+    }
+  }
+
+  /** Public, since the agent looks it up by its name. */
+  public static final class AddAdvice {
+    private AddAdvice() {}
+
+    @Advice.OnMethodEnter(suppress = Throwable.class, skipOn = Advice.OnNonDefaultValue.class, inline = false)
+    public static boolean enter(
+        @Advice.This HttpURLConnection connection, @Advice.Argument(0) String name, @Advice.Argument(1) String value) {
+      return UrlConnectionFaults.joins(connection, name, value);
     }
   }
 

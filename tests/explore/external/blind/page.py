@@ -1,6 +1,6 @@
 """A page that needs one call which is lost to sight, in a process of its own.
 
-    python -m tests.explore.external.blind
+    python -m tests.explore.external.blind.page
 
 ``WAY`` says how, by name; ``seen`` loses nothing. All of it speaks to ``STORE``, which is traced;
 what sells best is asked for besides, in sight, and not needed. ``POLLS``: the page also looks at
@@ -9,7 +9,10 @@ the store now and then by itself.
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import http.client
+import multiprocessing
 import os
 import queue
 import socket
@@ -19,15 +22,19 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
 from urllib.parse import urlsplit
 from wsgiref.simple_server import make_server
 
 import requests
-from opentelemetry import context, trace
+from opentelemetry import context, propagate, trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.instrumentation.requests import RequestsInstrumentor
+from opentelemetry.instrumentation.utils import (
+    suppress_http_instrumentation,
+    suppress_instrumentation,
+)
 from opentelemetry.instrumentation.wsgi import OpenTelemetryMiddleware
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -41,6 +48,16 @@ HOST, PORT = urlsplit(STORE).hostname or "", urlsplit(STORE).port or 0
 PATH = "/price/17"
 POOL = ThreadPoolExecutor(2)
 WORK: queue.Queue[Future[bool]] = queue.Queue()
+LOOP = asyncio.new_event_loop()
+PROCESSES: list[ProcessPoolExecutor] = []
+SIDECAR: list[subprocess.Popen[str]] = []
+ASKS = (
+    "import sys; from urllib.request import ProxyHandler, build_opener as made\n"
+    "def fine():\n"
+    "    try: return made(ProxyHandler({})).open(sys.argv[1], timeout=3).status == 200\n"
+    "    except OSError: return False\n"
+    "for _ in sys.stdin: print(fine(), flush=True)"
+)
 
 
 def needed() -> bool:
@@ -118,6 +135,67 @@ def by_a_child() -> bool:
     return subprocess.run([sys.executable, "-c", asks], check=False).returncode == 0
 
 
+def by_a_fork() -> bool:
+    if child := os.fork():
+        return os.waitpid(child, 0)[1] == 0
+    os._exit(0 if by_http_client() else 1)
+
+
+def by_processes() -> bool:
+    return PROCESSES[0].submit(by_http_client).result()
+
+
+def by_a_sidecar() -> bool:
+    """Whoever asks was started before, and is told through a pipe."""
+    told, heard = SIDECAR[0].stdin, SIDECAR[0].stdout
+    assert told is not None and heard is not None
+    told.write("\n")
+    told.flush()
+    return heard.readline() == "True\n"
+
+
+def by_a_bare_loop() -> bool:
+    found: Future[bool] = Future()
+    LOOP.call_soon_threadsafe(lambda: found.set_result(needed()), context=contextvars.Context())
+    return found.result()
+
+
+def unrecorded() -> bool:
+    with suppress_instrumentation():
+        return needed()
+
+
+def by_hand() -> bool:
+    """The context goes on, and no span tells of the call."""
+    headers: dict[str, str] = {}
+    propagate.inject(headers)
+    with suppress_http_instrumentation(), suppress(requests.RequestException):
+        return requests.get(STORE + PATH, headers=headers, timeout=3).ok
+    return False
+
+
+def in_a_new_trace() -> bool:
+    tracer = trace.get_tracer(__name__)
+    with tracer.start_as_current_span("work", context=context.Context()):
+        return needed()
+
+
+def by_a_loop() -> bool:
+    async def asks() -> bool:
+        return await asyncio.to_thread(needed)
+
+    return asyncio.run_coroutine_threadsafe(asks(), LOOP).result()
+
+
+def by_a_copy() -> bool:
+    return POOL.submit(contextvars.copy_context().run, needed).result()
+
+
+def within() -> bool:
+    with trace.get_tracer(__name__).start_as_current_span("work"):
+        return needed()
+
+
 def by_another_session() -> bool:
     class Plain(requests.adapters.HTTPAdapter):
         """Sends as it is: what is around it would write a span."""
@@ -130,6 +208,9 @@ def by_another_session() -> bool:
 
 WAYS: dict[str, Callable[[], bool]] = {
     "seen": needed,
+    "loop": by_a_loop,
+    "copy": by_a_copy,
+    "within": within,
     "pool": by_a_pool,
     "map": by_map,
     "thread": by_a_thread,
@@ -141,6 +222,13 @@ WAYS: dict[str, Callable[[], bool]] = {
     "socket": by_a_socket,
     "child": by_a_child,
     "adapter": by_another_session,
+    "fork": by_a_fork,
+    "processes": by_processes,
+    "sidecar": by_a_sidecar,
+    "bare loop": by_a_bare_loop,
+    "unrecorded": unrecorded,
+    "hand": by_hand,
+    "new trace": in_a_new_trace,
 }
 
 
@@ -158,12 +246,17 @@ def polls() -> None:
 
 
 def main() -> None:
+    PROCESSES.append(ProcessPoolExecutor(1, multiprocessing.get_context("spawn")))
+    words = [sys.executable, "-c", ASKS, STORE + PATH]
+    pipe = subprocess.PIPE
+    SIDECAR.append(subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True))
     provider = TracerProvider(sampler=fit.Sampler(ALWAYS_ON))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)
     fit.install()
     RequestsInstrumentor().instrument(tracer_provider=provider, excluded_urls=":4318")
     threading.Thread(target=works, daemon=True).start()
+    threading.Thread(target=LOOP.run_forever, daemon=True).start()
     if os.environ.get("POLLS"):
         threading.Thread(target=polls, daemon=True).start()
     served = OpenTelemetryMiddleware(application(page))

@@ -1,10 +1,10 @@
-package dev.ldfi.fit.edge;
+package dev.ldfi.fit;
 
 /** What the control plane says, or a part of it, is not what it should be. */
-final class NotUnderstood extends RuntimeException {
+public final class NotUnderstood extends RuntimeException {
   private static final long serialVersionUID = 1;
 
-  NotUnderstood(String what) {
+  public NotUnderstood(String what) {
     super("rules not understood: " + what);
   }
 }

@@ -1,4 +1,4 @@
-package dev.ldfi.fit.edge;
+package dev.ldfi.fit;
 
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -8,10 +8,10 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Reads JSON (RFC 8259), strictly, and writes its texts. Of what is read there are maps, lists, text, true, false, null; of numbers whole ones are Long, all others
- * Double. An extension brings no libraries, for it lives among those of others.
+ * Reads JSON (RFC 8259), strictly, and writes its texts. Of what is read there are maps, lists, text, true, false, null;
+ * of numbers whole ones are Long, all others Double. An extension brings no libraries, for it lives among those of others.
  */
-final class Json {
+public final class Json {
   private static final Pattern NUMBER = Pattern.compile("-?(?:0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?");
   private static final int LONGEST_WHOLE = 18; // digits of which a long holds any
   private static final int DEEPEST = 200;
@@ -27,7 +27,7 @@ final class Json {
   }
 
   /** Reads the whole text; throws {@link NotUnderstood} for what is none. */
-  static Object read(String text) {
+  public static Object read(String text) {
     Json reader = new Json(text);
     Object whole = reader.value();
     reader.space();
@@ -38,7 +38,7 @@ final class Json {
   }
 
   /** Writes text. */
-  static String quoted(String text) {
+  public static String quoted(String text) {
     StringBuilder written = new StringBuilder("\"");
     for (char c : text.toCharArray()) {
       if (c == '"' || c == '\\') {
@@ -53,7 +53,7 @@ final class Json {
   }
 
   private NotUnderstood wrong() {
-    return new NotUnderstood("no JSON at character " + at);
+    return new NotUnderstood("not JSON at character " + at);
   }
 
   private void space() {

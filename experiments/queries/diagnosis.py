@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from ldfi.cli.words import length, percent
+from ldfi.analysis.words import length, percent
 from ldfi.experiments.domain.traffic.class_traffic import WHY_ASIDE
 from ldfi.fit.hosts import VARIABLE, may_reach, without_port
 from ldfi.fit.protocol.points import Point, is_address
@@ -118,6 +118,7 @@ def of_status(status: Mapping[str, Any]) -> Iterator[Checkup]:
         advice = (
             "background work has none; where requests make these calls, instrument the library,"
             " and pass the context on to the thread, pool or queue that makes them"
+            " (threads and pools in Python: install opentelemetry-instrumentation-threading)"
         )
         yield Checkup("calls", None, f"{service}: {counts} ran in no trace at all", advice)
     if status.get("not_signed"):
@@ -165,7 +166,7 @@ def of_classes(
     """Look at request classes, and at what a campaign could decide on them."""
     if not classes:
         said = "no request class is known: it takes some dozen good requests of one"
-        yield Checkup("classes", False, said, "look at spans, outcomes and traces, above")
+        yield Checkup("classes", False, said, "look at spans, outcomes and traces")
         return
     silent = now - max(each["last_seen"] for each in classes)
     fresh = silent < SILENT

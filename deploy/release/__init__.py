@@ -1,0 +1,1 @@
+"""How a release is cut: the one version number, and what each language's registry is given."""
