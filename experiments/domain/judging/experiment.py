@@ -33,7 +33,13 @@ from typing import Literal
 
 from ldfi.checker.record import BothReports, Overruled
 from ldfi.experiments.domain.judging import slots
-from ldfi.experiments.domain.judging.admission import Stages, first, following, still_lacking
+from ldfi.experiments.domain.judging.admission import (
+    Stages,
+    first,
+    following,
+    least_lacking,
+    still_lacking,
+)
 from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.judging.comparison import (
     ArmSample,
@@ -367,7 +373,8 @@ class Experiment:
 
     def outstanding(self) -> int:
         """Treated devices that have not reported yet, as far as the edges' counts are known."""
-        return max(0, self.used - len((self.exposed | self.passed_by) - self.order.owed))
+        heard = len((self.exposed | self.passed_by) - self.order.owed)
+        return max(0, self.used - self.reach.counted_again("treatment") - heard)
 
     def awaited(self) -> int | None:
         """Return how many control devices have not reported yet; None if unknown."""
@@ -392,7 +399,9 @@ class Experiment:
             # none where it is as many as in control, of which there has to be one to compare with
             compared = bool(self.arms["control"].total)
             failed = 0 if compared and self.stays.calm else treated.failures
-            stages.allowed = following(self.used, treated.total, failed)
+            known, count = self.stays.not_worse, treated.total
+            lacking = least_lacking(known, count, settings)
+            stages.allowed = following(self.used, count, failed, lacking)
         return min(stages.allowed, settings.members)
 
     def review(self, now: float, *, exhausted: bool = False) -> bool:
