@@ -373,8 +373,7 @@ class Experiment:
 
     def outstanding(self) -> int:
         """Treated devices that have not reported yet, as far as the edges' counts are known."""
-        heard = len((self.exposed | self.passed_by) - self.order.owed)
-        return max(0, self.used - self.reach.counted_again("treatment") - heard)
+        return max(0, self.used - len((self.exposed | self.passed_by) - self.order.owed))
 
     def awaited(self) -> int | None:
         """Return how many control devices have not reported yet; None if unknown."""

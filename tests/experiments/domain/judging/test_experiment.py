@@ -487,16 +487,6 @@ def asked_again(number: int, device: str, *, success: bool) -> Observation:
     return replace(first, lineage=marked)
 
 
-def test_nobody_is_outstanding_where_two_edges_let_in_the_same_device() -> None:
-    experiment = an_experiment()
-    experiment.used = 3
-    for number, device in enumerate(["d0", "d1", "d1"]):
-        assert experiment.outstanding() == 3 - number
-        experiment.observe(seen(number, "treatment", success=True, device=device))
-    experiment.observe(asked_again(3, "d0", success=True))
-    assert experiment.outstanding() == 0
-
-
 def test_failures_of_requests_that_began_last_overturn_nothing() -> None:
     experiment = an_experiment()
     feed(experiment, 40, treated=True)
