@@ -42,8 +42,10 @@ EXPORT: Final = 0.1
 """Seconds until a span that has ended is with the service."""
 KNOWN: Final = 60.0
 """Seconds of traffic before a campaign begins."""
-LONGEST: Final = 1_500.0
+LONGEST: Final = 3_000.0
 """Seconds that a campaign may take."""
+REFUSED: Final = 300.0
+"""Seconds after which a campaign is over that has armed nothing, since too few devices report."""
 SETTINGS: Final = Settings(kinds=("error",), max_size=1, treatment=0.2, control=0.4)
 LIMITS: Final = Limits(
     members_per_hour=1_000_000, members_per_day=1_000_000, protected_points=("api>message:*",)
@@ -160,12 +162,14 @@ class Scene:
 
 @dataclass(kw_only=True)
 class Told:
-    """What a campaign came to. ``false``: findings that are; ``left``: points that it names
-    as out of reach, where nothing else is open; ``devices``: that were treated."""
+    """What a campaign came to. ``false``: findings that are; ``refused``: it has treated nobody,
+    and says that too few devices report; ``left``: points that it names as out of reach, where
+    nothing else is open; ``devices``: that were treated."""
 
     found: bool
     false: list[str]
     complete: bool
+    refused: bool
     left: list[str]
     devices: int
     experiments: int
@@ -216,8 +220,11 @@ class Town:
             self.step()
         commands, definition = self.engine.scheduler.commands, Definition(self.scene.settings)
         campaign = commands.start(definition, "benchmark", self.now)
-        while campaign.live() and self.now < START + KNOWN + LONGEST:
+        began = self.now
+        while campaign.live() and self.now < began + LONGEST:
             self.step()
+            if self.now >= began + REFUSED and not campaign.active() and _refused(campaign):
+                break
         return self._told(campaign)
 
     def _visit(self, crowd: Crowd, at: float) -> Device:
@@ -285,6 +292,7 @@ class Town:
             found=bool(planted) and planted in points.values(),
             false=[name for name, of in points.items() if not planted or not planted <= of],
             complete=kind == "complete" and not campaign.live(),
+            refused=not rows and _refused(campaign),
             left=_left(campaign),
             devices=sum(row.members_charged for row in rows),
             experiments=len(rows),
@@ -295,6 +303,10 @@ class Town:
                 f"found {list(points)}, waits for {campaign.waiting}",
             ],
         )
+
+
+def _refused(campaign: Campaign) -> bool:
+    return any("tolerated takes" in each for each in campaign.waiting.values())
 
 
 def _left(campaign: Campaign) -> list[str]:

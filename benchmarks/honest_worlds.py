@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from benchmarks.honest_traffic import SETTINGS, Crowd, Report, Request, Scene, prompt
+from benchmarks.honest_traffic import SETTINGS, Crowd, Report, Request, Scene, prompt, twice
 from ldfi.experiments.domain.settings import PromqlOutcome
 from ldfi.testing.world import START
 
@@ -257,8 +257,11 @@ def crashes(rng: random.Random, hurts: bool, least: float = 0.5, most: float = 1
         crashed = hurts and FAULT in request.hit and rng.random() < share
         return () if crashed else others(request, rng)
 
-    # what hurts fewer than delta may be called tolerated: whoever minds asks for less
-    settings = replace(SETTINGS, delta=min(0.15, round(0.8 * share, 3)), members=400)
+    # what hurts fewer than delta may be called tolerated: whoever minds asks for less; that takes
+    # many devices, of which each counts once
+    delta = min(0.15, round(0.8 * share, 3))
+    settings = replace(SETTINGS, delta=delta, treatment=0.4, members=1_500)
+    crowd = Crowd(8.0, 0, lambda rng: twice(rng) if rng.random() < 0.25 else [])
     story = f"{share:.0%} crash, {hears:.0%} heard, delta {settings.delta}"
     return deceptive(
         serving(rng, lambda request: request.call(FAULT)),
@@ -266,6 +269,7 @@ def crashes(rng: random.Random, hurts: bool, least: float = 0.5, most: float = 1
         story,
         report=report,
         settings=settings,
+        crowds=(crowd,),
     )
 
 
@@ -282,7 +286,8 @@ def seldom(rng: random.Random, hurts: bool) -> Scene:
         Crowd(rate, 0, lambda _rng: [], "seldom"),
     )
     story = f"{regulars} come every {regulars / 10:.0f} s, {rate:.1f} new ones a second"
-    return deceptive(serving(rng, part), hurts, story, crowds=crowds)
+    settings = replace(SETTINGS, members=400)  # regulars come first
+    return deceptive(serving(rng, part), hurts, story, crowds=crowds, settings=settings)
 
 
 def contradictory(rng: random.Random, hurts: bool) -> Scene:

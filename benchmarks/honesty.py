@@ -7,7 +7,8 @@ scheduler and store with its ticks, leases and delays; the clock alone is simula
 - Where nothing hurts whatever is confirmed is a **false finding**.
 - Where a fault hurts in a way that is easily missed, a campaign that ends *complete* without it has
   a **false certificate**. So that nobody is right by never being complete, the same worlds without
-  any harm stand beside them. Where no fault can reach what hurts, both have to name it.
+  any harm stand beside them. Where no fault can reach what hurts, both have to name it. Where too
+  few devices report a campaign may say so before it treats anybody: it is *refused*, and no other.
 - Where a fault hurts openly it has to be **found**, with no more devices than before (``BEFORE``).
 
 Worlds are drawn anew in every run. ``--keep`` adds a line for each campaign to a file and counts
@@ -148,7 +149,8 @@ def tables_of(all_ended: Sequence[Ended]) -> dict[str, list[Row]]:
             "campaigns": len(of),
             "false findings": share(_false_findings(of), len(of)),
             "false certificates": share(_false_certificates(of), len(of)) if hurts else "",
-            "complete": share(sum(each.complete for each in of), len(of)),
+            "refused": sum(each.refused for each in of),
+            "complete": share(sum(e.complete for e in of), sum(not e.refused for e in of)),
             "found": share(len(found), len(of)) if hurts else "",
             "devices": mean(each.devices for each in found or of) if of else None,
             "seconds of cpu": mean(each.cpu for each in of) if of else None,
@@ -179,7 +181,8 @@ def targets_of(all_ended: Sequence[Ended]) -> dict[str, Target]:
     }
     for world, those in of.items():
         targets[f"false findings: {world}"] = at_most(_false_findings(those) / len(those), 0.0)
-        complete = sum(each.complete for each in those) / len(those)
+        tried = [each for each in those if not each.refused]
+        complete = sum(each.complete for each in tried) / len(tried) if tried else 1.0
         if _hurts(world):
             false = _false_certificates(those) / len(those)
             targets[f"false certificates: {world}"] = at_most(false, 0.01)

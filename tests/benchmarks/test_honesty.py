@@ -74,8 +74,8 @@ def test_a_fault_hurts_where_it_is_planted_and_nowhere_else(name: str) -> None:
 
 
 def told_of(world: str, **more: Any) -> Ended:
-    given = {"found": world in {*DECEPTIVE, *PLAIN}, "false": [], "complete": True, **more}
-    given = {"left": [FAULT] if world in OUT_OF_REACH else [], **given}
+    given: dict[str, Any] = {"found": world in {*DECEPTIVE, *PLAIN}, "false": [], "complete": True}
+    given |= {"left": [FAULT] if world in OUT_OF_REACH else [], "refused": False, **more}
     known = {"seed": 1, "commit": "c", "digest": "d", "experiments": 4, "seconds": 9.0, "cpu": 1.0}
     return Ended(world=world, **{"devices": 100, "story": [], **known, **given})
 

@@ -8,8 +8,11 @@ requests that have begun.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
+
+from ldfi.experiments.domain.settings import Thresholds
 
 FIRST_OF_UNION: Final = 1
 """A set too large to be a finding hurts for no other purpose than to be narrowed."""
@@ -20,6 +23,11 @@ WELL: Final = 14
 MORE: Final = 12
 """So many more each time after that, or half as many again: the longer all has gone well, the less
 is at stake, and where many fail by themselves it takes a hundred."""
+FEWEST: Final = 3
+"""So many more at least, however little is lacking: each stage waits until those before have
+reported."""
+LEAP: Final = 4
+"""So many times as many at most, where it is known how much of the evidence is there already."""
 
 
 @dataclass(slots=True)
@@ -52,17 +60,42 @@ def first(faults: int, max_size: int) -> int:
     return FIRST_OF_UNION if faults > max_size else FIRST
 
 
-def following(admitted: int, counted: int, failed: int) -> int:
+def following(admitted: int, counted: int, failed: int, lacking: float = math.inf) -> int:
     """Return how many may be treated in all, once it is known how the ``admitted`` have fared.
 
     ``counted``: in whose requests a fault fired; ``failed`` of them were hurt. Where a fault fires
     in few requests only, nothing is known yet, and twice as many are let in. Where it fires in some
     of them, so many more are let in that as many reach it, if the share is not less than it seems.
+    ``lacking``: how many more have to count for *tolerated*; no more than that are let in.
     """
     if counted == 0:
         return 2 * admitted
     if failed == 0:
         reaching = min(1, (counted + FIRST) / (admitted + FIRST))
         well, more = round(WELL / reaching), round(MORE / reaching)
-        return max(well, admitted + max(more, admitted // 2))
+        more = max(well - admitted, more, admitted // 2)
+        return admitted + math.ceil(min(more, max(FEWEST, lacking) / reaching))
     return admitted + (1 if 2 * failed >= counted else 2)
+
+
+def least_lacking(evidence: float, counted: int, thresholds: Thresholds) -> float:
+    """Return how many more devices *tolerated* takes at least, all being well from now on: each
+    gives no more than -ln(1 - δ) of evidence. Infinite where nothing was weighed.
+
+    ``evidence``: the logarithm of it that the ``counted`` have given.
+    """
+    if evidence == 0:
+        return math.inf
+    rest = -math.log(thresholds.alpha_tolerated) - evidence
+    return max(rest / -math.log1p(-thresholds.delta), thresholds.min_samples - counted)
+
+
+def still_lacking(admitted: int, shown: float) -> int:
+    """Return how many may be treated in all where *tolerated* lacks some of its evidence.
+
+    ``shown``: the part of it that the ``admitted`` have given. Evidence grows with their number, so
+    as many as it takes are let in at once; where none of it is there, no more than otherwise.
+    """
+    if shown <= 0:
+        return following(admitted, admitted, 0)
+    return max(admitted + MORE, math.ceil(min(LEAP, 1 / shown) * admitted))

@@ -33,7 +33,13 @@ from typing import Literal
 
 from ldfi.checker.record import BothReports, Overruled
 from ldfi.experiments.domain.judging import two_slots
-from ldfi.experiments.domain.judging.admission import Stages, first, following
+from ldfi.experiments.domain.judging.admission import (
+    Stages,
+    first,
+    following,
+    least_lacking,
+    still_lacking,
+)
 from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.judging.comparison import (
     ArmSample,
@@ -53,10 +59,11 @@ from ldfi.experiments.domain.judging.judgement import (
 from ldfi.experiments.domain.judging.killed_process import KILLED, Instances, in_words
 from ldfi.experiments.domain.judging.missing_reports import (
     RollCall,
+    hopeless,
     missing_reports,
+    part_shown,
     reports,
-    too_many,
-    unwell,
+    shown,
 )
 from ldfi.experiments.domain.judging.ordered_outcomes import Ordered
 from ldfi.experiments.domain.judging.participation import Stays
@@ -64,7 +71,7 @@ from ldfi.experiments.domain.judging.reachability import Reachability
 from ldfi.experiments.domain.judging.sequential_tests import Counts, Tests, Verdict, tests_for
 from ldfi.experiments.domain.judging.two_slots import Opening
 from ldfi.experiments.domain.judging.verdict_inputs import VerdictInputs
-from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.settings import LONGEST_WINDOW, Settings
 from ldfi.experiments.domain.traffic.cut_traces import cut
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.request_frequency import Frequency
@@ -193,7 +200,7 @@ class Experiment:
     asked: dict[str, int] = field(default_factory=dict)
     """Device → how many of its requests were known of when it was heard of first."""
     heard: BothReports | None = None
-    """Who was heard of when its verdict was given."""
+    """Who was heard of when its verdict was given, of those by whom it was judged."""
     rare: list[bool] | None = None
     """Which of those that counted then ask seldom; None where they do not matter."""
     stay: float = 0.0
@@ -391,7 +398,9 @@ class Experiment:
             # none where it is as many as in control, of which there has to be one to compare with
             compared = bool(self.arms["control"].total)
             failed = 0 if compared and self.stays.calm else treated.failures
-            stages.allowed = following(self.used, treated.total, failed)
+            known, count = self.stays.not_worse, treated.total
+            lacking = least_lacking(known, count, settings)
+            stages.allowed = following(self.used, count, failed, lacking)
         return min(stages.allowed, settings.members)
 
     def review(self, now: float, *, exhausted: bool = False) -> bool:
@@ -414,9 +423,15 @@ class Experiment:
             return self.stop("evidence", now)
         if exhausted and not self.outstanding():
             return self.stop("members used up", now)
-        if now >= self.armed_at + self.settings.window + LONGER * self.stay:
+        if now >= self.armed_at + self._window():
             return self.stop("window over", now)
         return False
+
+    def _window(self) -> float:
+        """Return how long it observes, in seconds: as long as any may where the tests have said
+        *tolerated* and only what they do not see is still to be shown."""
+        window = self.settings.window + LONGER * self.stay
+        return max(window, LONGEST_WINDOW) if self._roll.doubts else window
 
     def abort(self, reason: str, now: float) -> bool:
         """Stop without a verdict; True when it has to be disarmed for that."""
@@ -476,26 +491,33 @@ class Experiment:
         """Return whether to stop. Silence of the treated asks for more devices."""
         if self.settings.promql is not None:  # who counts elsewhere waits for nobody
             return self.order.enough(now, self.stays.verdict(), everybody=True, patience=0.0)
-        if self._roll.doubts and self.used < self._stages.allowed:
-            self.order.doubt()
         heard = len(self.arms["control"].devices | self.spared)
         everybody = not self.outstanding() and heard >= self.controls > 0 and self.order.patient
         everybody, patience = everybody and not self.stay, self.stay + self.settings.settle
         stays_verdict = self.stays.verdict()
         enough = self.order.enough(now, stays_verdict, everybody=everybody, patience=patience)
         self._roll.call(now, self.used, self.controls, calm=self.order.calm)
-        last = not self.order.calm or self.used >= self.settings.members
-        if not enough or last:
+        if not enough or not self.order.calm or self.used >= self.settings.members:
             return enough
-        if self._roll.doubtful(self.reach, self.order, self.settings):
-            if too_many(unwell(_reports(self)), self.settings) is not None:
-                return True
-        elif seldom_unshown(self.stays, _seldom(self)) is None:
+        part = self._part_shown()
+        if part is None:
             return True
         self._roll.doubts = True
-        self._stages.allowed = following(self.used, self.used, 0)
+        self._stages.allowed = max(self._stages.allowed, still_lacking(self.used, part))
         self.order.doubt()
         return False
+
+    def _part_shown(self) -> float | None:
+        """Return what part there is of the evidence for *tolerated* that the tests do not see, of
+        silence or of devices that ask seldom; None where it is enough, or never will be."""
+        both = self._roll.read(self.reach, self.stays.own, self.settings)
+        if not shown(both, self.settings):
+            return None if hopeless(both, self.settings) else part_shown(both, self.settings)
+        seldom = _seldom(self)
+        alone = self.stays if seldom is None else self.stays.only(seldom)
+        if alone.final() == "tolerated":
+            return None
+        return alone.not_worse / -math.log(self.settings.alpha_tolerated)
 
     def _note_admitted(self, now: float) -> None:
         if self.used > self._admitted[0]:
@@ -555,11 +577,14 @@ def _verdict(experiment: Experiment) -> Verdict:
     unproved = experiment.unproved.words(experiment.stays, experiment.holds, counted=counted)
     if told == "harmful" and experiment.tests.final() != told:
         experiment.reason = _later(experiment)
-    experiment.heard = None if counted else _reports(experiment)
     experiment.rare = _seldom(experiment)
     silent, known = None, experiment.enrolled is not None
-    if experiment.heard is not None:
-        silent = missing_reports(experiment.heard, experiment.settings, told, known=known)
+    if not counted:
+        everybody, settings = _reports(experiment), experiment.settings
+        reach, own = experiment.reach, experiment.stays.own
+        by = experiment._roll.enough(reach, own, everybody, settings)
+        experiment.heard = by if told == "tolerated" else everybody
+        silent = missing_reports(everybody, settings, told, by, known=known)
     experiment.bad = experiment.bad or experiment._torn  # what failed may be in none of the others
     context = JudgingContext(
         fired=bool(experiment.arms["treatment"].total and experiment.exposed),

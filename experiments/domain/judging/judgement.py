@@ -186,7 +186,7 @@ def asking_seldom(
 def seldom_unshown(stays: Stays, seldom: Sequence[bool] | None) -> str | None:
     """Return a message that too little is known of those that ask seldom; None where it is
     tolerated by them."""
-    if seldom is None or stays.final_of(seldom) == "tolerated":
+    if seldom is None or stays.only(seldom).final() == "tolerated":
         return None
     return (
         f"many devices ask seldom, and by the {sum(seldom)} of them that counted in either arm it "

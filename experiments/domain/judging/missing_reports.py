@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from ldfi.checker.record import BothReports, Reports
 from ldfi.experiments.domain.judging.comparison import differ, more
@@ -85,7 +85,20 @@ def weigh(control: float, unwell: float, treated: float, hurt: float, delta: flo
 
 def shown(both: BothReports, settings: Settings) -> bool:
     """Return whether it is shown that treated devices report success at most δ less often."""
-    return evidence(both, settings.delta) >= -math.log(settings.alpha_tolerated)
+    return part_shown(both, settings) >= 1
+
+
+def part_shown(both: BothReports, settings: Settings) -> float:
+    """Return what part there is of the evidence that it takes; below 0 where it is against it."""
+    return evidence(both, settings.delta) / -math.log(settings.alpha_tolerated)
+
+
+def hopeless(both: BothReports, settings: Settings) -> bool:
+    """Return whether more devices would not show it: because more of the treated are silent, or
+    because it takes more devices than may be treated."""
+    control, treated = both.control, both.treatment
+    each = (treated.silent, treated.enrolled, control.silent, control.enrolled)
+    return more(*each, HIDING) or too_many(unwell(both), settings) is not None
 
 
 @lru_cache(maxsize=1024)
@@ -133,10 +146,16 @@ def unwell(both: BothReports) -> float:
 
 
 def missing_reports(
-    both: BothReports, settings: Settings, verdict: Verdict, *, known: bool = True
+    both: BothReports,
+    settings: Settings,
+    verdict: Verdict,
+    judged_by: BothReports | None = None,
+    *,
+    known: bool = True,
 ) -> str | None:
     """Return why too many were silent for a verdict; None where they were not. An inconclusive one
-    says it where more of the treated were. ``known``: whether it is how many are in control."""
+    says it where more of the treated were. ``judged_by``: the reports by which *tolerated* is to
+    be, all by default. ``known``: whether it is how many are in control."""
     control, treated = both.control, both.treatment
     said = f"{treated.silent} of {treated.enrolled} treated devices never reported"
     if known:
@@ -146,37 +165,59 @@ def missing_reports(
     unequal = differ(*each, UNEQUAL) if known else many
     if unequal or (verdict == "inconclusive" and more(*each, HIDING)):
         return said
-    if verdict != "tolerated" or shown(both, settings):
+    if verdict != "tolerated" or shown(judged_by or both, settings):
         return None
     rest = too_many(unwell(both), settings)
     return f"{said}; {rest}" if rest else f"{said}: more devices may have to be treated (members)"
 
 
+class _Roll(NamedTuple):
+    """How many devices of either arm had been let in ``at`` a time (Unix seconds)."""
+
+    at: float
+    treated: int
+    control: int
+
+    def read(self, reach: Reachability, order: Ordered) -> BothReports:
+        return reports(reach, order, self.treated, self.control, self.at)
+
+
 @dataclass(slots=True)
 class RollCall:
     """Who had been let in when *tolerated* was said first: of these it is known, once they have had
-    time to report, how many never did.
+    time to report, how many never did. Where they show that heard and well is no rarer, nothing
+    rests on those let in since: evidence may be looked at whenever one likes.
 
-    ``doubts``: too few are known of, so more have to be let in.
+    ``doubts``: once so few were heard of and well, or so few that ask seldom, that more were let
+    in.
     """
 
     doubts: bool = False
-    _at: float | None = None
-    _treated: int = 0
-    _control: int = 0
+    _called: _Roll | None = None
+    _shown: _Roll | None = None
 
     def call(self, now: float, treated: int, control: int, *, calm: bool) -> None:
         """Note how many were let in when *tolerated* was said; forget it where it is no longer."""
         if not calm:
-            self._at = None
-        elif self._at is None:
-            self._at, self._treated, self._control = now, treated, control
+            self._called = None
+        elif self._called is None:
+            self._called = _Roll(now, treated, control)
 
-    def doubtful(self, reach: Reachability, order: Ordered, settings: Settings) -> bool:
-        """Return whether too few of these are heard of and well for *tolerated*."""
-        found = reports(reach, order, self._treated, self._control, self._at or 0.0)
-        self._at = None
-        return not shown(found, settings)
+    def read(self, reach: Reachability, order: Ordered, settings: Settings) -> BothReports:
+        """Return how many of these have reported, and begin anew."""
+        called, self._called = self._called or _Roll(0.0, 0, 0), None
+        found = called.read(reach, order)
+        self._shown = called if shown(found, settings) else None
+        return found
+
+    def enough(
+        self, reach: Reachability, order: Ordered, everybody: BothReports, settings: Settings
+    ) -> BothReports:
+        """Return the reports by which *tolerated* is to be judged: of those who have shown it, if
+        they still do and ``everybody`` is for it rather than against it; else of everybody."""
+        of = self._shown and self._shown.read(reach, order)
+        holds = of and shown(of, settings) and part_shown(everybody, settings) > 0
+        return of if of and holds else everybody
 
 
 def _nearest(bet: float, delta: float, k: float) -> float:

@@ -145,13 +145,12 @@ class Ordered:
         theirs = {self._of[each] for each in devices if each in self._of}
         return [each in theirs for each in self._counted]
 
-    def final_of(self, chosen: Iterable[bool]) -> Verdict:
-        """Return the last verdict by these of the counted alone."""
-        tests = self.fresh.copy()
-        for counted, chose in zip(self._counted, chosen, strict=True):
-            if chose:
-                self._feed(tests, counted)
-        return tests.final()
+    def only(self, chosen: Iterable[bool]) -> Ordered:
+        """Return what the tests know by these of the counted alone."""
+        other = Ordered(self.fresh, self.patience, unproved=self.unproved)
+        pairs = zip(self._counted, chosen, strict=True)
+        other._counted = [counted for counted, chose in pairs if chose]
+        return other
 
     def traces(self) -> list[str]:
         """List the traces of all that was counted, in the order in which the requests began."""

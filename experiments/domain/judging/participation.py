@@ -93,12 +93,9 @@ class Stays:
         said = [each.final(failing) if failing else each.tests.final() for each in tests]
         return _both(said[0], said[-1]) or "inconclusive"
 
-    def final_of(self, chosen: Sequence[bool]) -> Verdict:
-        """Return the last verdict by these of the counted alone."""
-        first = self.first.final_of(chosen)
-        return (
-            _both(first, self.own.final_of(chosen)) if self.seconds else first
-        ) or "inconclusive"
+    def only(self, chosen: Sequence[bool]) -> Stays:
+        """Return what both tests know by these of the counted alone."""
+        return Stays(self.first.only(chosen), self.own.only(chosen), self.seconds)
 
     @property
     def calm(self) -> bool:

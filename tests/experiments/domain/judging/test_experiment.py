@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from ldfi.experiments.domain.campaign.result import result_of
+from ldfi.experiments.domain.judging.admission import FEWEST
 from ldfi.experiments.domain.judging.experiment import Experiment, ExperimentState, comparison_of
 from ldfi.experiments.domain.judging.sequential_tests import Counts
 from ldfi.experiments.domain.settings import PromqlOutcome, Settings
@@ -623,6 +624,26 @@ def test_who_was_hurt_while_nobody_of_control_had_reported_is_no_proof_of_health
         experiment.observe(seen(number, "treatment", success=False))
 
     assert experiment.admission(HOUR + 1.0) == experiment.used + 1
+
+
+@given(st.sets(st.integers(4, 60), max_size=2))
+@hypothesis_settings(max_examples=20)
+def test_where_all_report_at_once_hardly_more_are_treated_than_tolerated_takes(
+    hurt: set[int],
+) -> None:
+    experiment, second, takes = an_experiment(), 1.0, 0
+    while not experiment.review(second):
+        for number in range(experiment.used, experiment.admission(second)):
+            for control in range(2):
+                experiment.observe(seen(3 * number + control, "control", success=True))
+            success = number not in hurt
+            experiment.observe(seen(3 * number + 2, "treatment", success=success))
+            experiment.used, experiment.controls = number + 1, 2 * (number + 1)
+            takes = takes or experiment.used * (experiment.tests.verdict() == "tolerated")
+        second += 1.0
+    assert settled(experiment, second)
+    assert experiment.verdict == "tolerated"
+    assert takes <= experiment.used < takes + FEWEST
 
 
 def test_a_low_level_asks_for_more_evidence() -> None:

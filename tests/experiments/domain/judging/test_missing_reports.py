@@ -28,6 +28,7 @@ from ldfi.experiments.domain.judging.ordered_outcomes import Ordered
 from ldfi.experiments.domain.judging.reachability import Reachability
 from ldfi.experiments.domain.judging.sequential_tests import SequentialTests, Verdict
 from ldfi.experiments.domain.settings import Settings
+from ldfi.fit.protocol.context import Arm
 
 SETTINGS = Settings()
 DELTA, BAR = SETTINGS.delta, -math.log(SETTINGS.alpha_tolerated)
@@ -180,9 +181,29 @@ def test_the_roll_is_of_those_who_were_let_in_by_then() -> None:
     for number in range(500):
         report("treatment", f"u{number}", 12e9)
     # Then eight of 26 are too many
-    assert roll.doubtful(reach, order, SETTINGS)
+    assert not shown(roll.read(reach, order, SETTINGS), SETTINGS)
     # And of all of them they are not
     assert shown(reports(reach, order, 526, 200), SETTINGS)
+
+
+@pytest.mark.parametrize(("let_in", "holds"), [(60, True), (300, False)])
+def test_what_a_roll_has_shown_holds_unless_all_speak_against_it(
+    *, let_in: int, holds: bool
+) -> None:
+    """Of those let in since, fifty have reported: most of few, or few of many."""
+    reach, roll, order = Reachability(), RollCall(), Ordered(SequentialTests())
+    roll.call(10.0, 100, 440, calm=True)
+    for number in range(400 + 95 + 50):
+        arm: Arm = "treatment" if number >= 400 else "control"
+        at = 12 if number >= 495 else 9
+        name = f"d{number}"
+        reach.add(arm, name, int(at * 1e9), name, reached=True)
+        order.take(name, (int(at * 1e9), name, arm == "treatment", False))
+    assert shown(roll.read(reach, order, SETTINGS), SETTINGS)
+    everybody = reports(reach, order, 100 + let_in, 440)
+    by = roll.enough(reach, order, everybody, SETTINGS)
+    assert (by.treatment.enrolled == 100) == holds
+    assert (missing_reports(everybody, SETTINGS, "tolerated", by) is None) == holds
 
 
 def test_who_was_silent_and_is_heard_of_later_is_silent_and_nothing_else() -> None:
