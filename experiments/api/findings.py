@@ -11,6 +11,7 @@ from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from ldfi.analysis.repairs.called import BY_THEIR_NAMES
 from ldfi.analysis.repairs.issue import Tracker, issue
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.campaigns import campaign_view
@@ -26,10 +27,9 @@ from ldfi.experiments.api.repairs import (
     called_of,
     explained,
     owners_of,
-    sentences_of,
 )
 from ldfi.experiments.api.service import Db, PerhapsRunning, Running, check_promql
-from ldfi.experiments.api.views import CampaignView, FindingView, finding_view
+from ldfi.experiments.api.views import CampaignView, FindingView
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.campaign.lifecycle import FindingState
 from ldfi.experiments.queries.finding_commands import reproduce_command, scenario_if_any
@@ -145,6 +145,10 @@ async def listing(
     campaign_id: Annotated[
         Filter, Query(description="Only those that this campaign was the first to find.")
     ] = None,
+    exact: Annotated[
+        bool,
+        Query(description="Whether sentences have requests by their exact names, as programs do."),
+    ] = False,
 ) -> Page[FindingView]:
     """List every finding, newest first; those that were refuted as well."""
     wanted = {"state": state, "request_class": request_class, "campaign_id": campaign_id}
@@ -152,8 +156,10 @@ async def listing(
     query = query.filter_by(**{name: value for name, value in wanted.items() if value is not None})
     with db.read() as session:
         found = page(session, query, FindingRow.found_at, FindingRow.id, cursor, limit)
-        sentences = sentences_of(session, found.items, engine, called_of(request))
-        return found.answer(links, lambda row: finding_view(row, sentences[row.id]))
+        called = BY_THEIR_NAMES if exact else called_of(request)
+        every = explained(session, found.items, engine, owners_of(request), called)
+        shown = {each.row.id: each.listed for each in every}
+        return found.answer(links, lambda row: shown[row.id])
 
 
 @router.get("/{finding_id}")
@@ -248,7 +254,7 @@ async def verify(
 def _said(
     session: Session, row: FindingRow, request: Request, engine: Engine | None
 ) -> FindingView:
-    return finding_view(row, sentences_of(session, [row], engine, called_of(request))[row.id])
+    return explained(session, [row], engine, owners_of(request), called_of(request))[0].listed
 
 
 def _explained(finding_id: str, request: Request, engine: Engine | None, db: Database) -> Explained:

@@ -29,7 +29,7 @@ from ldfi.experiments.queries.experiment_summary import (
 from ldfi.experiments.queries.wording import PURPOSES
 from ldfi.experiments.scheduler.estimating import Forecast
 from ldfi.experiments.store.experiments import counts_of
-from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
+from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow
 from ldfi.lineage.unseen import NOTHING, Unseen
 
 
@@ -461,6 +461,16 @@ class FindingView(View):
         description="What it is, in a sentence; the title of its page.",
         examples=["GET /play is lost when license does not answer"],
     )
+    owners: list[str] = Field(
+        default=[],
+        description="Who owns the service that lacks something; empty: nobody says.",
+        examples=[["team-api"]],
+    )
+    share: float | None = Field(
+        default=None,
+        description="Which part of all requests its class is; null: nobody asks for anything.",
+        examples=[0.31],
+    )
 
 
 class VarietyView(View):
@@ -811,13 +821,6 @@ class AuditView(View):
         view = cls.model_validate(row)
         view.about = about
         return view
-
-
-def finding_view(row: FindingRow, sentence: str) -> FindingView:
-    """Show a row in the words of the API. ``sentence``: what it says."""
-    view = FindingView.model_validate(row)
-    view.sentence = sentence
-    return view
 
 
 ClassProgress.model_rebuild()
