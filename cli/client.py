@@ -86,7 +86,7 @@ class Client:
         """
         return self._object("GET", path, params=_given(query))
 
-    def get_all(self, path: str, **query: Any) -> list[Answer]:
+    def get_all(self, path: str, **query: Any) -> list[dict[str, Any]]:
         """GET a list of objects. Raises like :meth:`get`."""
         answer = self._answer("GET", path, params=_given(query))
         if not (isinstance(answer, list) and all(isinstance(each, Answer) for each in answer)):

@@ -38,7 +38,7 @@ def answering(answer: bytes | None) -> Iterator[str]:
                 kept.append(caller)
                 with suppress(OSError):
                     caller.recv(65_536)
-                    if answer is not HANGS:
+                    if answer is not None:  # it hangs
                         caller.sendall(answer)
                         caller.close()
 

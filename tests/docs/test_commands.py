@@ -120,7 +120,7 @@ AS_CODE: Final = re.compile(r"<code>ldfi ([a-z][^<{]*)</code>")
 def texts(module: Path) -> Iterator[str]:
     """Yield what a module says: its docstrings and messages, ``ID`` for what it fills in."""
     for node in ast.walk(ast.parse(module.read_text("utf-8"))):
-        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        parts: Sequence[ast.AST] = node.values if isinstance(node, ast.JoinedStr) else [node]
         said = [each.value if isinstance(each, ast.Constant) else "ID" for each in parts]
         if isinstance(node, ast.JoinedStr | ast.Constant) and all(isinstance(e, str) for e in said):
             yield "".join(map(str, said))
