@@ -183,7 +183,8 @@ async def issue_text(
     with db.read() as session:
         command = reproduce_command(finding_id, scenario_if_any(session, finding_id))
     shown = _explained(finding_id, request, engine, db)
-    subject = shown.subject(request.app.state.public_url, command)
+    url = request.app.state.public_url or str(request.base_url).rstrip("/")
+    subject = shown.subject(url, command)
     written = issue(subject, tracker)
     return IssueView(tracker=tracker, title=written.title, body=written.body)
 
