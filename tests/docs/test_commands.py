@@ -43,7 +43,7 @@ MADE: Final = re.compile(r"^make ([a-z][^#\n]*)|`make ([a-z][^`]*)`", re.M)
 EXTRA: Final = re.compile(r"ldfi\[([a-z,-]+)\]")
 FENCED: Final = re.compile(r"^ *```.*?^ *```", re.M | re.S)
 MENTIONED: Final = re.compile(r"`ldfi ([a-z][^`]*)`")
-MISUSE: Final = typer.BadParameter.__mro__[1]
+MISUSE: Final[type[Exception]] = typer.BadParameter.__mro__[1]
 """What the parser raises for all that it cannot take: a usage error of Click's."""
 
 
