@@ -21,10 +21,10 @@ from ldfi.experiments.queries.diagnosis import (
     of_status,
     of_traces,
 )
-from ldfi.experiments.queries.engine_status import engine_status
 from ldfi.experiments.queries.process_environment import as_shell, blocks
 from ldfi.experiments.scheduler import metrics
 from ldfi.experiments.scheduler.engine import Engine
+from ldfi.experiments.scheduler.engine_status import engine_status
 from ldfi.experiments.telemetry import exposition
 
 FILE: Final = Path("ldfi.env")

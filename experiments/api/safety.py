@@ -41,8 +41,8 @@ from ldfi.experiments.domain.gates.upgrade_gate import gate as gate_of
 from ldfi.experiments.domain.gates.whatif import what_if
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.patterns import matching
-from ldfi.experiments.queries.engine_status import engine_status
 from ldfi.experiments.scheduler.engine import Engine, OutcomeSource
+from ldfi.experiments.scheduler.engine_status import engine_status
 from ldfi.experiments.scheduler.evidence import knowledge_beside
 from ldfi.experiments.store import arming, chain_check, switches
 from ldfi.experiments.store.maintenance import window as window_by_id
