@@ -312,7 +312,7 @@ def findings_of(client: Client, campaign: dict[str, Any]) -> list[dict[str, Any]
         return []
     return [
         each
-        for each in client.page("/findings", None)["items"]
+        for each in client.page("/findings", None, exact=True)["items"]
         if (each["request_class"], frozenset(each["faults"])) in found
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Group, RenderableType
@@ -14,6 +15,7 @@ from ldfi.analysis.words import NOTHING, length, percent
 from ldfi.cli.estimate import so_far
 from ldfi.cli.terminal import Card, columns
 from ldfi.cli.words import STYLES, clock, devices_line, failures, styled, when
+from ldfi.experiments.domain.campaign.lifecycle import severity
 
 if TYPE_CHECKING:
     from ldfi.cli.stream import Event
@@ -169,7 +171,7 @@ def result(campaign: dict[str, Any], findings: list[dict[str, Any]]) -> Renderab
         line.append(f": {campaign['reason']}", "default")
     line.append(f". {_totals(campaign)}.", "default")
     if findings:
-        return Group(line, finding_table(findings))
+        return Group(line, finding_table(by_harm(findings)))
     if campaign["state"] == "stopped":
         return Group(line, Text("Nothing was found until then.", "yellow"))
     if left_open(campaign):
@@ -188,14 +190,26 @@ def left_open(campaign: dict[str, Any]) -> bool:
 
 
 def finding_table(findings: list[dict[str, Any]], called: Called = BY_THEIR_NAMES) -> Table:
-    """List findings, each with its faults below one another; first what killed a process."""
-    table = columns("finding", "state", "found", "request class", "faults together", whole=3)
-    for each in sorted(findings, key=lambda each: each["state"] != "killed"):
-        faults = "\n".join(each["faults"])
-        found = when(each["found_at"])
-        name = called.name(each["request_class"])
-        table.add_row(each["id"], styled(each["state"]), found, name, faults)
+    """List findings in their order: what each is in a sentence, whose it is, and its faults below
+    one another."""
+    names = ("finding", "state", "what", "owner", "found", "request class", "faults together")
+    table = columns(*names, whole=2)
+    for each in findings:
+        faults, owners = "\n".join(each["faults"]), ", ".join(each["owners"]) or "nobody"
+        found, name = when(each["found_at"]), called.name(each["request_class"])
+        state = styled(each["state"])
+        table.add_row(each["id"], state, each["sentence"], owners, found, name, faults)
     return table
+
+
+def by_harm(findings: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Order findings as the pages do, the worst first."""
+
+    def harm(each: dict[str, Any]) -> tuple[Any, ...]:
+        failures = len(each["faults"])
+        return severity(each["state"], failures, each["share"], each["found_at"], each["id"])
+
+    return sorted(findings, key=harm)
 
 
 def _now(item: dict[str, Any]) -> Text:

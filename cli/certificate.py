@@ -47,7 +47,7 @@ def show(
     """Print a campaign's certificates as JSON, one for each request class."""
     with connected(url, token) as client:
         path = f"{path_of(client, 'campaign', campaign)}/certificates"
-        certificates = client.get(path)
+        certificates = client.get_all(path)
         if html is not None:
             html.write_text(client.page_file(f"{path}/file"), encoding="utf-8")
     typer.echo(json.dumps(certificates))

@@ -29,7 +29,9 @@ def classes(
 ) -> None:
     """List the request classes, the busiest first: their traffic, and what they rely on."""
     with connected(url, token) as client:
-        found = client.get("/classes", name=pattern, limit=MOST if everything else min(limit, MOST))
+        found = client.get_all(
+            "/classes", name=pattern, limit=MOST if everything else min(limit, MOST)
+        )
     called = called_by_people(url, token, exact=exact, as_json=as_json)
     table = columns("request class", "per min", "good", "alike", "relies on", whole=0)
     for each in found:

@@ -7,6 +7,7 @@ received is sent again.
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,6 +40,9 @@ SILENCE: Final = 40.0
 
 _UNKEYED: Final = frozenset({"/tokens"})
 """Routes that keep no answers, and so take no key."""
+
+_BARE_IPV6: Final = re.compile(r"(\w+://)?[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*(/|$)", re.IGNORECASE)
+"""A host with two colons or more, which only an IPv6 address has."""
 
 _NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _LATER: Final = frozenset({"rate-limited", "idempotency-in-progress", "unavailable"})
@@ -74,13 +78,20 @@ class Client:
             headers["Ldfi-Namespace"] = namespace
         self._http = httpx.Client(base_url=self.url, headers=headers, timeout=seconds)
 
-    def get(self, path: str, **query: Any) -> Any:
-        """GET ``path`` below ``/api/v1``; a query of None is left out.
+    def get(self, path: str, **query: Any) -> Answer:
+        """GET an object from ``path`` below ``/api/v1``; a query of None is left out.
 
-        Raises Unreachable where nobody answers or the service failed, NotFound, Conflict, or else
-        ExperimentsError.
+        Raises Unreachable where nobody answers, somebody else does or the service failed, NotFound,
+        Conflict, or else ExperimentsError.
         """
-        return self._answer("GET", path, params=_given(query))
+        return self._object("GET", path, params=_given(query))
+
+    def get_all(self, path: str, **query: Any) -> list[dict[str, Any]]:
+        """GET a list of objects. Raises like :meth:`get`."""
+        answer = self._answer("GET", path, params=_given(query))
+        if not (isinstance(answer, list) and all(isinstance(each, Answer) for each in answer)):
+            raise self._stranger("its answer is no list of objects")
+        return answer
 
     def page_file(self, path: str) -> str:
         """Make a page that needs nothing from anywhere: the service knows how it is laid out.
@@ -96,14 +107,14 @@ class Client:
         """Fetch what Prometheus is told. Raises like :meth:`get`."""
         return self._response("GET", "/metrics", root="").text
 
-    def post(self, path: str, document: dict[str, Any] | None = None) -> Any:
+    def post(self, path: str, document: dict[str, Any] | None = None) -> Answer:
         """POST a document to ``path`` below ``/api/v1``, once. Raises like :meth:`get`."""
         headers = {} if path in _UNKEYED else {"Idempotency-Key": str(uuid.uuid4())}
-        return self._answer("POST", path, json=document, headers=headers)
+        return self._object("POST", path, json=document, headers=headers)
 
-    def delete(self, path: str) -> Any:
+    def delete(self, path: str) -> Answer:
         """DELETE ``path`` below ``/api/v1``. Raises like :meth:`get`."""
-        return self._answer("DELETE", path)
+        return self._object("DELETE", path)
 
     def page(self, path: str, limit: int | None, **query: Any) -> dict[str, Any]:
         """Fetch the first ``limit`` items of a list, all with None, fetched page by page.
@@ -145,10 +156,16 @@ class Client:
         try:
             return response.json(object_hook=partial(Answer, self.url))
         except ValueError as error:
-            raise Unreachable(
-                f"{self.url} is no ldfi service: it does not answer in JSON; check LDFI_URL or "
-                "--url"
-            ) from error
+            raise self._stranger("it does not answer in JSON") from error
+
+    def _object(self, method: str, path: str, **arguments: Any) -> Answer:
+        answer = self._answer(method, path, **arguments)
+        if not isinstance(answer, Answer):
+            raise self._stranger("its answer is no object")
+        return answer
+
+    def _stranger(self, why: str) -> Unreachable:
+        return Unreachable(f"{self.url} is no ldfi service: {why}; check LDFI_URL or --url")
 
     def _response(
         self, method: str, path: str, *, root: str = "/api/v1", **arguments: Any
@@ -165,23 +182,20 @@ class Client:
         try:
             response = attempts(self._http.request, method, f"{root}{path}", **arguments)
         except httpx.HTTPError as error:
-            raise Unreachable(
-                f"no answer from {self.url}: {unanswered(error)}; is `ldfi serve` up, and is that "
-                "its address (LDFI_URL or --url)?"
-            ) from error
+            raise Unreachable(f"no answer from {self.url}: {_why(error)}") from error
         if response.is_error:
             raise _problem(response, self.url)
         if response.is_redirect:
             to = response.headers.get("location", "elsewhere")
-            raise Unreachable(
-                f"{self.url} is no ldfi service: it redirects to {to}; check LDFI_URL or --url"
-            )
+            raise self._stranger(f"it redirects to {to}")
         return response
 
 
 def service_url(text: str) -> str:
     """Read the address of a service. Raises Invalid where it cannot be one."""
     said = f"LDFI_URL or --url must be a URL such as http://127.0.0.1:8600, got {value(text)}"
+    if _BARE_IPV6.match(text.strip()):
+        raise Invalid(f"{said}: an IPv6 address is written in brackets, http://[::1]:8600")
     try:
         url = httpx.URL(text.strip())
     except (httpx.InvalidURL, UnicodeError) as error:
@@ -206,6 +220,14 @@ class Answer(dict[str, Any]):
             f"{self._url} is no ldfi service, or of another version: its answer has no "
             f"{value(name)}; check LDFI_URL or --url, and `ldfi --version`"
         )
+
+
+def _why(error: httpx.HTTPError) -> str:
+    """Say why nobody answered, and what to do."""
+    said = unanswered(error)
+    if said.endswith("?"):
+        return f"{said} Check whether `ldfi serve` is up, and LDFI_URL or --url"
+    return f"{said}; is `ldfi serve` up, and is that its address (LDFI_URL or --url)?"
 
 
 def _given(query: dict[str, Any]) -> dict[str, Any]:
@@ -267,6 +289,8 @@ def _problem(response: httpx.Response, url: str) -> ExperimentsError:
             f"{url} does not know this token: it is wrong, expired or revoked; set LDFI_TOKEN, or "
             "give --token (`ldfi token create` makes one)"
         )
+    if status == 400 and url.startswith("http://") and "HTTPS" in response.text.upper():
+        return Unreachable(f"{url} speaks TLS: is it https:// there? Check LDFI_URL or --url")
     if "type" not in document:
         return Unreachable(
             f"{url} is no ldfi service, or a proxy that has none to ask: it answered {status} to "

@@ -81,7 +81,7 @@ def posted(url: str, token: str, path: str, body: dict[str, Any] | None = None) 
 
 
 def listed(
-    url: str, token: str, path: str, limit: int, everything: bool, **wanted: str | None
+    url: str, token: str, path: str, limit: int, everything: bool, **wanted: str | bool | None
 ) -> dict[str, Any]:
     """Return the first ``limit`` items of a list, or all of them."""
     with connected(url, token) as client:

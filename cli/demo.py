@@ -288,7 +288,7 @@ def compared(client: Client, world: DemoWorld, ran: Ran, seconds: float) -> dict
             }
             for name, faults in sorted(found | set(expected))
         ],
-        "certificate": client.get(f"/campaigns/{campaign['id']}/certificates"),
+        "certificate": client.get_all(f"/campaigns/{campaign['id']}/certificates"),
     }
 
 

@@ -58,7 +58,7 @@ def run(
             processes.check()
             campaign = client.get(f"/campaigns/{campaign['id']}")
             if not taken_up:
-                good = _good(client.get("/classes"))
+                good = _good(client.get_all("/classes"))
                 now = traffic_line(good, needed, time.time() - began)
                 taken_up = bool(campaign["classes"])
                 if taken_up:
@@ -82,7 +82,7 @@ def run(
         for each in ended[known:]:
             console.print(verdict_line(each, began, _shared(client)))
         return Ran(campaign, ended)
-    left = missing(campaign, needed, _good(client.get("/classes")))
+    left = missing(campaign, needed, _good(client.get_all("/classes")))
     client.post(f"/campaigns/{campaign['id']}/stop", {"reason": "the demo's time is over"})
     return Ran(client.get(f"/campaigns/{campaign['id']}"), _ended(client, campaign["id"]), left)
 
@@ -101,7 +101,7 @@ def _running(campaign: dict[str, Any]) -> set[str]:
 
 def _shared(client: Client) -> set[str]:
     """Name the systems that a class asks several things."""
-    return {system for each in client.get("/classes") for system in each["shared"]}
+    return {system for each in client.get_all("/classes") for system in each["shared"]}
 
 
 def _good(classes: list[dict[str, Any]]) -> dict[str, int]:

@@ -78,7 +78,7 @@ def _looked_at(client: Client, token: str, target: str | None) -> Iterator[Check
     status = client.get("/status")
     yield from of_status(status)
     yield from of_traces(client.metrics(), status["dropped"])
-    yield from of_classes(client.get("/classes"), client.post("/forecast", {}), time.time())
+    yield from of_classes(client.get_all("/classes"), client.post("/forecast", {}), time.time())
     if target is not None:
         yield from _probed(client, target)
 

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from ldfi.analysis.repairs.request_names import BY_THEIR_NAMES
 from ldfi.cli import exits
-from ldfi.cli.campaign_view import finding_table
+from ldfi.cli.campaign_view import by_harm, finding_table
 from ldfi.cli.control import (
     HERE,
     All,
@@ -28,7 +29,7 @@ from ldfi.cli.ids import HELP, path_of, posted_to, whole
 from ldfi.cli.request_names import Exact, called_by_people
 from ldfi.cli.settings import Set, checked, pairs
 from ldfi.cli.single_experiment import code_of, tried
-from ldfi.cli.terminal import Card, show, show_page
+from ldfi.cli.terminal import Card, console, show
 from ldfi.cli.words import BYSTANDERS_HURT, styled, when
 
 
@@ -66,19 +67,29 @@ def list_findings(
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
-    """List findings, newest first, of each page those that killed a process before the others."""
+    """List findings, the worst first: what each is in a sentence, and who owns it.
+
+    What kills a process comes first, then what hurts, with the fewest failures at once; what is
+    over comes last.
+    """
     wanted = {"state": state, "request_class": request_class}
     if campaign:
         with connected(url, token) as client:
             wanted["campaign_id"] = whole(client, campaign, "campaign")
-    page = listed(url, token, "/findings", limit, everything, **wanted)
+    called = called_by_people(url, token, exact=exact, as_json=as_json)
+    known = listed(url, token, "/findings", 0, True, **wanted, exact=called is BY_THEIR_NAMES)
+    found = by_harm(known["items"])
+    shown = found if everything else found[:limit]
     empty = (
         "No such finding."
         if any(wanted.values())
         else "Nothing found yet. `ldfi campaign start` looks for failures."
     )
-    called = called_by_people(url, token, exact=exact, as_json=as_json)
-    show_page(page, finding_table(page["items"], called), empty, as_json=as_json)
+    picture = finding_table(shown, called) if shown else empty
+    show({"items": shown, "cursor": None, "found": len(found)}, picture, as_json=as_json)
+    if len(shown) < len(found) and not as_json:
+        left = f"The worst {len(shown)} of {len(found)}; --limit or --all show more."
+        console(stderr=True).print(left)
 
 
 @app.command("show")

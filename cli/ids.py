@@ -47,7 +47,7 @@ def whole(client: Client, typed: str, kind: str | None = None) -> str:
 def beginning_with(client: Client, typed: str, kind: str | None = None) -> list[dict[str, Any]]:
     """List what has an id that begins like this; nothing where the service is too old to know."""
     try:
-        found: list[dict[str, Any]] = client.get("/ids", begin=typed, kind=kind)
+        found: list[dict[str, Any]] = client.get_all("/ids", begin=typed, kind=kind)
     except NotFound:
         return []
     return found

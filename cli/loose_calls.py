@@ -26,7 +26,7 @@ _SAID: Final = {True: "said to be of these requests", False: "said to be of none
 def list_calls(token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
     """List calls in traces of their own, and arrivals that no recorded call explains."""
     with connected(url, token) as client:
-        found = client.get("/loose-calls")
+        found = client.get_all("/loose-calls")
     table = columns("point", "calls", "within", "requests of", "whose", whole=0)
     for each in found:
         table.add_row(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from types import FrameType
 from typing import Annotated
 
@@ -81,10 +83,18 @@ def _failed(said: str, code: int) -> int:
 
     from ldfi.cli.terminal import console
 
+    if said and _for_programs(sys.argv):
+        typer.echo(json.dumps({"error": said, "exit_code": code}))
     if said:
         line = Text("ldfi: ", "bold red").append(said, "default")
         console(stderr=True).print(line, soft_wrap=True)
     return code
+
+
+def _for_programs(words: Sequence[str]) -> bool:
+    """Return whether a command was asked for JSON. What follows -- is another command's."""
+    ours = words[: words.index("--")] if "--" in words else words
+    return "--json" in ours
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

@@ -44,7 +44,7 @@ def set_(
 def list_namespaces(token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
     """List the namespaces beside the default one, by name."""
     with connected(url, token) as client:
-        found = client.get("/namespaces")
+        found = client.get_all("/namespaces")
     table = columns("name", "made by", "made", "limits")
     for each in found:
         table.add_row(each["name"], each["created_by"], when(each["created_at"]), _limits(each))

@@ -70,7 +70,7 @@ def feed(
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
-    """Send exemplar requests against staging and report how they went: `ldfi replay FILE`.
+    """Send exemplar requests to staging, report how they went: `ldfi replay FILE --target URL`.
 
     The outcomes go to the service, so that campaigns can explore a system that has no users.
     """

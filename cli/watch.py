@@ -92,7 +92,7 @@ def follow(
     except KeyboardInterrupt:
         console.print(
             f"Campaign {campaign['id']} goes on. `ldfi campaign watch {campaign['id']}` shows it "
-            f"again, `ldfi campaign stop {campaign['id']}` ends it.",
+            f"again, `ldfi campaign stop {campaign['id']} --reason WHY` ends it.",
             soft_wrap=True,
         )
         raise typer.Exit(exits.INTERRUPTED) from None

@@ -32,7 +32,7 @@ def whatif(
     to hurt but not everything is known; 0 when all is proved safe.
     """
     with connected(url, token) as client:
-        answers = client.get("/whatif", down=down, request_class=pattern)
+        answers = client.get_all("/whatif", down=down, request_class=pattern)
     called = called_by_people(url, token, exact=exact, as_json=as_json)
     table = columns("request class", "the outage", "one more failure of", whole=0)
     for answer in answers:

@@ -17,6 +17,7 @@ from ldfi.analysis.words import happens
 from ldfi.dashboards.roles import SAID
 
 _PARTS: Final = re.compile(r"[^@>:/]*[@>:/]+|[^@>:/]+")
+_TYPED: Final = re.compile(r"`([^`\n]+)`")
 _RAISED: Final = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _MINUTE: Final = "%Y-%m-%d %H:%M"
 
@@ -105,6 +106,14 @@ def breakable(text: str) -> Markup:
     return Markup("<wbr>").join(_PARTS.findall(text))
 
 
+def typed(text: str) -> Markup:
+    """Show what is to be typed, between backticks, as code; break long names in the rest."""
+    return Markup("").join(
+        Markup("<code>{}</code>").format(breakable(part)) if place % 2 else breakable(part)
+        for place, part in enumerate(_TYPED.split(text))
+    )
+
+
 def fault(text: str) -> str:
     """Say a fault or another variable of the solver in words."""
     kind, at, where = text.partition("@")
@@ -154,6 +163,7 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "share": share,
     "fault": fault,
     "breakable": breakable,
+    "typed": typed,
     "failures_at_once": failures_at_once,
     "listed": listed,
     "standing": standing,

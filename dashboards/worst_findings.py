@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from sqlalchemy.orm import Session
 
 from ldfi.analysis.repairs.request_names import Called
 from ldfi.dashboards.words import devices
-from ldfi.experiments.domain.campaign.lifecycle import SERIOUS, FindingState
+from ldfi.experiments.domain.campaign.lifecycle import SERIOUS, FindingState, severity
 from ldfi.experiments.queries.experiment_summary import Compared
 from ldfi.experiments.queries.finding_summary import CalleesOf, finding_summaries, share_of
 from ldfi.experiments.scheduler.engine import Engine
@@ -65,13 +65,13 @@ def ranked(findings: Iterable[FindingRow], rates: Mapping[str, float]) -> list[W
     all requests."""
     hurting = [row for row in findings if row.state in SERIOUS]
     found = [Weakness(row, share_of(row.request_class, rates)) for row in hurting]
-    return sorted(found, key=lambda each: severity(each.finding, each.share))
+    return sorted(found, key=lambda each: harm(each.finding, each.share))
 
 
-def severity(finding: FindingRow, share: float | None) -> tuple[bool, int, float, float, str]:
-    """Order findings by whom they hurt, the worst first: a process is lost to everybody."""
-    spares = finding.state != "killed"
-    return (spares, len(finding.faults), -(share or 0.0), finding.found_at, finding.id)
+def harm(finding: FindingRow, share: float | None) -> tuple[int, int, float, float, str]:
+    """Return by what findings are ordered, the worst first."""
+    state = cast(FindingState, finding.state)
+    return severity(state, len(finding.faults), share, finding.found_at, finding.id)
 
 
 def callees(engine: Engine) -> CalleesOf:

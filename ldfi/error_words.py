@@ -201,6 +201,9 @@ def unreadable(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
+_CLOSES: Final = "it closes the connection, or speaks no HTTP: is it https:// there?"
+
+
 def unanswered(error: BaseException) -> str:
     """Say why somebody did not answer over HTTP."""
     causes = list(_causes(error))
@@ -219,10 +222,9 @@ def unanswered(error: BaseException) -> str:
         ("WriteTimeout", "it does not take the request"),
         ("PoolTimeout", "all connections are busy"),
         ("UnsupportedProtocol", "the URL must begin with http:// or https://"),
-        (
-            "RemoteProtocolError",
-            "it closes the connection, or speaks no HTTP: is it https:// there?",
-        ),
+        ("RemoteProtocolError", _CLOSES),
+        ("ConnectionResetError", _CLOSES),
+        ("BrokenPipeError", _CLOSES),
         ("TooManyRedirects", "it redirects without end"),
     ):
         if name in names:

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from ldfi.analysis.repairs.request_names import BY_THEIR_NAMES, Called
 from ldfi.dashboards.words import age
-from ldfi.dashboards.worst_findings import STATES, Which, severity
+from ldfi.dashboards.worst_findings import STATES, Which, harm
 from ldfi.experiments.api.repairs import Explained
 from ldfi.experiments.domain.campaign.lifecycle import SERIOUS
 from ldfi.experiments.queries.finding_summary import share_of
@@ -154,7 +154,7 @@ def weaknesses(
     """Tell it. ``explained``: those in the state that is ``wanted``. ``rates``: requests by
     class."""
     rows = [_row(each, rates, now) for each in explained]
-    rows.sort(key=lambda each: severity(each.finding, each.share))
+    rows.sort(key=lambda each: harm(each.finding, each.share))
     chosen = [row for row in rows if _fits(row, wanted)]
     end = wanted.start + SHOWN
     return Weaknesses(

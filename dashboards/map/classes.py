@@ -17,7 +17,7 @@ from ldfi.dashboards.proof_story import Proved
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.roles import ROLES
 from ldfi.dashboards.route import PageRoute
-from ldfi.dashboards.worst_findings import STATES, Weakness, callees, hurting, severity
+from ldfi.dashboards.worst_findings import STATES, Weakness, callees, harm, hurting
 from ldfi.errors import NotFound
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.class_view import ClassView
@@ -90,7 +90,7 @@ async def show(name: str, request: Request, engine: Running, db: Db, _caller: Vi
         evidence = evidence_kept(request).of(session, known)
         newest = session.scalars(found.order_by(FindingRow.found_at.desc()).limit(NEWEST))
         weak = [Weakness(row, None) for row in newest]
-        weak.sort(key=lambda each: (each.finding.state not in SERIOUS, severity(each.finding, 0)))
+        weak.sort(key=lambda each: harm(each.finding, None))
         findings = hurting(session, weak, callees(engine), called_of(request))
         experiments = [experiment_summary(row) for row in session.scalars(tried.limit(NEWEST))]
         changes = list(session.scalars(done.order_by(AuditRow.id.desc()).limit(NEWEST)))

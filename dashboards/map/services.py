@@ -29,8 +29,13 @@ from ldfi.experiments.telemetry import clock
 
 router = APIRouter(route_class=PageRoute)
 
-FOLDED: Final = 60
-"""Services above which the map opens on what hurts, where anything is known to."""
+FOLDED: Final = 24
+"""Services above which the map opens on what hurts, where anything is known to: what a screen
+holds."""
+
+MOST_HURTING: Final = 12
+MOST_CLASSES: Final = 8
+"""What is drawn at most where only what hurts is: services that hurt, and classes."""
 
 Show = Literal["all", "hurts"]
 
@@ -91,13 +96,14 @@ async def show(
     hurting_known = any(whole.by_standing.get(each) for each in ("hurts", "together"))
     many = len(whole.services) > FOLDED and hurting_known
     only_hurting = show == "hurts" or (show is None and many)
-    drawn = whole.only_hurting() if only_hurting else whole
+    drawn = whole.only_hurting(MOST_HURTING, MOST_CLASSES) if only_hurting else whole
     return rendered(
         request,
         "map/services.html",
         map=whole,
         layout=layout(drawn),
         left_out=len(whole.services) - len(drawn.services),
+        hurting_left_out=len(whole.hurting) - len(drawn.hurting),
         classes_left_out=len(whole.classes) - len(drawn.classes),
         only_hurting=only_hurting,
         wanted=wanted,

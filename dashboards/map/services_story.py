@@ -142,18 +142,29 @@ class ServiceMap:
             found[each.fate].append(each)
         return found
 
-    def only_hurting(self) -> ServiceMap:
-        """Return what hurts, the classes that it hurts, and one way to it for each of them."""
-        hurting = [each for each in self.services if each.standing in _HURTING]
-        kept = {each.name for each in hurting}.union(*self.ways.values())
+    @property
+    def hurting(self) -> list[Service]:
+        """What hurts or is down; what is down first, then the gravest first."""
+        found = [each for each in self.services if each.standing in _HURTING]
+        return sorted(found, key=lambda each: each.standing != "down")
+
+    def only_hurting(self, services: int, classes: int) -> ServiceMap:
+        """Return what hurts, the classes that it hurts, and one way to it for each of them: at most
+        so many ``services`` that hurt, the gravest, and ``classes``, the busiest."""
+        hurting = self.hurting[:services]
+        kept = {each.name for each in hurting}.union(
+            *(self.ways.get(each.name, ()) for each in hurting)
+        )
         hurt = {name for each in hurting for name in each.hurt}
+        drawn = [each for each in self.classes if each.name in hurt][:classes]
+        names = {each.name for each in drawn}
         return replace(
             self,
-            classes=tuple(each for each in self.classes if each.name in hurt),
+            classes=tuple(drawn),
             services=tuple(
                 each
                 for each in self.services
-                if each.name in kept and not hurt.isdisjoint(each.classes)
+                if each.name in kept and not names.isdisjoint(each.classes)
             ),
         )
 

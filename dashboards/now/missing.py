@@ -3,11 +3,12 @@ itself knows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from ldfi.analysis.words import length
 from ldfi.dashboards.words import age
 from ldfi.experiments.api.class_view import ClassView
 from ldfi.experiments.api.forecast_view import ForecastView
@@ -24,6 +25,7 @@ from ldfi.experiments.queries.diagnosis import (
 from ldfi.experiments.queries.process_environment import as_shell, blocks
 from ldfi.experiments.scheduler import metrics
 from ldfi.experiments.scheduler.engine import Engine
+from ldfi.experiments.scheduler.engine_status import engine_status
 from ldfi.experiments.telemetry import exposition
 
 FILE: Final = Path("ldfi.env")
@@ -44,8 +46,11 @@ def why_nothing_can_be_tried(engine: Engine, edges: int, now: float) -> str:
     classes = engine.catalogue.classes.values()
     if not classes:
         return "no request class is known yet" if engine.spans else "no traffic arrives"
-    if not edges:
+    if not edges and engine.board.fleet.met:
         return "no edge asks for rules"
+    if not edges:
+        ago = length(now - engine.began_at)
+        return f"no edge has asked since this service started, {ago} ago"
     silent = now - max(each.last_seen for each in classes)
     return f"no request came in for {age(silent)}" if silent >= SILENT else ""
 
@@ -59,7 +64,8 @@ def missing(engine: Engine, over_grpc: OtlpGrpc | None, url: str, now: float) ->
 
 def _looked_at(engine: Engine, over_grpc: OtlpGrpc | None, now: float) -> Iterator[Checkup]:
     state = engine.scheduler.state
-    yield from of_status(_status(engine, over_grpc, now))
+    arrived = over_grpc.status if over_grpc else {}
+    yield from of_status({**engine_status(engine, now), **arrived})
     exposed = exposition.text(metrics.of_engine(engine, now)).decode()
     yield from of_traces(exposed, engine.drops())
     asked = NewCampaign.model_validate({})
@@ -67,23 +73,3 @@ def _looked_at(engine: Engine, over_grpc: OtlpGrpc | None, now: float) -> Iterat
     classes = engine.catalogue.classes.values()
     views = [ClassView.of(each, now, state.injectors).model_dump(mode="json") for each in classes]
     yield from of_classes(views, forecast.model_dump(mode="json"), now)
-
-
-def _status(engine: Engine, over_grpc: OtlpGrpc | None, now: float) -> Mapping[str, Any]:
-    """Return what `GET /status` says of it, without the database."""
-    state = engine.scheduler.state
-    return {
-        "spans": engine.spans,
-        "outcomes": engine.outcomes,
-        "went_well": engine.went_well,
-        "outcomes_from": engine.outcomes_from,
-        "edges": engine.board.edges(now),
-        "halted": state.halted,
-        "guardrail": state.breach,
-        "grpc_port": over_grpc.bound if over_grpc else 0,
-        "grpc_exports": over_grpc.exports if over_grpc else 0,
-        "grpc_off": over_grpc.why_not if over_grpc else "",
-        "by_kind_only": state.injectors.by_kind_only(),
-        "silent": engine.silent(),
-        "bare": engine.bare(),
-    }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pydantic import Field
 
 from ldfi.experiments.api.view import View
-from ldfi.experiments.store.schema import FindingRow
 
 
 class FindingView(View):
@@ -57,10 +56,13 @@ class FindingView(View):
         description="What it is, in a sentence; the title of its page.",
         examples=["GET /play is lost when license does not answer"],
     )
-
-
-def finding_view(row: FindingRow, sentence: str) -> FindingView:
-    """Show a row in the words of the API. ``sentence``: what it says."""
-    view = FindingView.model_validate(row)
-    view.sentence = sentence
-    return view
+    owners: list[str] = Field(
+        default=[],
+        description="Who owns the service that lacks something; empty: nobody says.",
+        examples=[["team-api"]],
+    )
+    share: float | None = Field(
+        default=None,
+        description="Which part of all requests its class is; null: nobody asks for anything.",
+        examples=[0.31],
+    )

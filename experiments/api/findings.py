@@ -12,11 +12,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from ldfi.analysis.repairs.issue import Tracker, issue
+from ldfi.analysis.repairs.request_names import BY_THEIR_NAMES
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.campaign_view import CampaignView
 from ldfi.experiments.api.campaigns import campaign_view
 from ldfi.experiments.api.deprecated import noting
-from ldfi.experiments.api.finding_view import FindingView, finding_view
+from ldfi.experiments.api.finding_view import FindingView
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.input_documents import Document, Filter, Id, Line
 from ldfi.experiments.api.new_campaign import Bounded
@@ -28,7 +29,6 @@ from ldfi.experiments.api.repairs import (
     called_of,
     explained,
     owners_of,
-    sentences_of,
 )
 from ldfi.experiments.api.service import Db, PerhapsRunning, Running, check_promql
 from ldfi.experiments.domain.campaign.campaign import Definition
@@ -146,6 +146,10 @@ async def listing(
     campaign_id: Annotated[
         Filter, Query(description="Only those that this campaign was the first to find.")
     ] = None,
+    exact: Annotated[
+        bool,
+        Query(description="Whether sentences have requests by their exact names, as programs do."),
+    ] = False,
 ) -> Page[FindingView]:
     """List every finding, newest first; those that were refuted as well."""
     wanted = {"state": state, "request_class": request_class, "campaign_id": campaign_id}
@@ -153,8 +157,10 @@ async def listing(
     query = query.filter_by(**{name: value for name, value in wanted.items() if value is not None})
     with db.read() as session:
         found = page(session, query, FindingRow.found_at, FindingRow.id, cursor, limit)
-        sentences = sentences_of(session, found.items, engine, called_of(request))
-        return found.answer(links, lambda row: finding_view(row, sentences[row.id]))
+        called = BY_THEIR_NAMES if exact else called_of(request)
+        every = explained(session, found.items, engine, owners_of(request), called)
+        shown = {each.row.id: each.listed for each in every}
+        return found.answer(links, lambda row: shown[row.id])
 
 
 @router.get("/{finding_id}")
@@ -178,7 +184,8 @@ async def issue_text(
     with db.read() as session:
         command = reproduce_command(finding_id, scenario_if_any(session, finding_id))
     shown = _explained(finding_id, request, engine, db)
-    subject = shown.subject(request.app.state.public_url, command)
+    url = request.app.state.public_url or str(request.base_url).rstrip("/")
+    subject = shown.subject(url, command)
     written = issue(subject, tracker)
     return IssueView(tracker=tracker, title=written.title, body=written.body)
 
@@ -249,7 +256,7 @@ async def verify(
 def _said(
     session: Session, row: FindingRow, request: Request, engine: Engine | None
 ) -> FindingView:
-    return finding_view(row, sentences_of(session, [row], engine, called_of(request))[row.id])
+    return explained(session, [row], engine, owners_of(request), called_of(request))[0].listed
 
 
 def _explained(finding_id: str, request: Request, engine: Engine | None, db: Database) -> Explained:

@@ -101,6 +101,11 @@ class OtlpGrpc:
         self._app = believing(app, trusted)
         self._host, self._port = host, port
 
+    @property
+    def status(self) -> dict[str, Any]:
+        """Return where it listens and what has come, by the names of `GET /status`."""
+        return {"grpc_port": self.bound, "grpc_exports": self.exports, "grpc_off": self.why_not}
+
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
         """Take exports in until the block ends, and those under way to their end. Raises Conflict

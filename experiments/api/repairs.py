@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import cast
 
 from fastapi import Request
@@ -16,10 +15,10 @@ from ldfi.analysis.repairs.issue import Subject, Tracker
 from ldfi.analysis.repairs.owners import Owners
 from ldfi.analysis.repairs.repair import Lacking
 from ldfi.analysis.repairs.request_names import BY_THEIR_NAMES, Called
-from ldfi.experiments.api.finding_view import FindingView, finding_view
+from ldfi.experiments.api.finding_view import FindingView
 from ldfi.experiments.api.view import View
 from ldfi.experiments.domain.campaign.lifecycle import FindingState
-from ldfi.experiments.queries.finding_summary import finding_summaries, share_of
+from ldfi.experiments.queries.finding_summary import share_of
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store.findings import Proof, proofs
 from ldfi.experiments.store.schema import FindingRow
@@ -52,10 +51,6 @@ class RepairView(View):
 class FindingDetail(FindingView):
     """A finding, with what helps to get it fixed."""
 
-    owners: list[str] = Field(
-        description="Who owns the service that lacks something; empty: nobody says.",
-        examples=[["team-api"]],
-    )
     repairs: list[RepairView] = Field(description="What would mend it, what does most first.")
 
 
@@ -84,11 +79,18 @@ class Explained:
     share: float | None
 
     @property
+    def listed(self) -> FindingView:
+        """Show it as lists do."""
+        view = FindingView.model_validate(self.row)
+        view.sentence, view.owners = self.advice.sentence, list(self.advice.owners)
+        view.share = self.share
+        return view
+
+    @property
     def view(self) -> FindingDetail:
         """Show it in the words of the API."""
         return FindingDetail(
-            **finding_view(self.row, self.advice.sentence).model_dump(),
-            owners=list(self.advice.owners),
+            **self.listed.model_dump(),
             repairs=[RepairView.model_validate(each) for each in self.advice.repairs],
         )
 
@@ -115,14 +117,6 @@ def explained(
     known, now = engine.catalogue.classes if engine is not None else {}, clock.now()
     rates = {name: each.rate(now) for name, each in known.items()}
     return [_explained(row, by_finding.get(row.id), engine, rates, owners, called) for row in found]
-
-
-def sentences_of(
-    session: Session, found: Sequence[FindingRow], engine: Engine | None, called: Called
-) -> dict[str, str]:
-    """Say what findings are, by id, while the classes are known as long as there is an engine."""
-    summaries = finding_summaries(session, found, partial(_callees, engine), called)
-    return {each.id: each.sentence for each in summaries}
 
 
 def owners_of(request: Request) -> Owners:

@@ -42,6 +42,7 @@ from ldfi.experiments.domain.gates.whatif import what_if
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.scheduler.engine import Engine, OutcomeSource
+from ldfi.experiments.scheduler.engine_status import engine_status
 from ldfi.experiments.scheduler.evidence import knowledge_beside
 from ldfi.experiments.store import arming, chain_check, halts
 from ldfi.experiments.store.maintenance import window as window_by_id
@@ -99,11 +100,11 @@ class Status(BaseModel):
         examples=[{"span_late": 3}],
     )
     grpc_port: int = Field(
-        description="Where this process takes OTLP over gRPC; 0 where it does not."
+        0, description="Where this process takes OTLP over gRPC; 0 where it does not."
     )
-    grpc_exports: int = Field(description="Exports that have come in there, refused ones too.")
+    grpc_exports: int = Field(0, description="Exports that have come in there, refused ones too.")
     grpc_off: str = Field(
-        description="Why it takes none; empty where it does, or is set to `off`.", examples=[""]
+        "", description="Why it takes none; empty where it does, or is set to `off`.", examples=[""]
     )
     by_kind_only: dict[str, list[str]] = Field(
         {},
@@ -190,25 +191,12 @@ async def status(request: Request, engine: Running, db: Db, _caller: Viewer) -> 
         jumped = halts.jumped(session, now)
         not_signed = chain_check.check(session, db.keys).wrong
     return Status(
-        halted=engine.scheduler.state.halted,
-        guardrail=engine.scheduler.state.breach,
-        armed=engine.board.armed(),
-        edges=engine.board.edges(now),
+        **engine_status(engine, now),
+        **(over_grpc.status if over_grpc else {}),
         hour=Budget(charged=hour, limit=limits.members_per_hour),
         day=Budget(charged=day, limit=limits.members_per_day),
         clock_jumped=jumped,
         maintenance=list(map(MaintenanceView.of, engine.scheduler.state.windows)),
-        spans=engine.spans,
-        outcomes=engine.outcomes,
-        went_well=engine.went_well,
-        outcomes_from=engine.outcomes_from,
-        dropped=engine.drops(),
-        grpc_port=over_grpc.bound if over_grpc else 0,
-        grpc_exports=over_grpc.exports if over_grpc else 0,
-        grpc_off=over_grpc.why_not if over_grpc else "",
-        by_kind_only=engine.scheduler.state.injectors.by_kind_only(),
-        silent=engine.silent(),
-        bare=engine.bare(),
         not_signed=not_signed or None,
         decoding=machine_code.way(),
     )

@@ -51,9 +51,11 @@ class EdgeSeen:
 
 @dataclass(slots=True)
 class Fleet:
-    """The edges by name. ``lease``: seconds after which one that is not heard of is not there."""
+    """The edges by name. ``lease``: seconds after which one that is not heard of is not there.
+    ``met``: whether any was ever heard of."""
 
     lease: float
+    met: bool = False
     late: int = 0
     """Asks that came to nothing in time, of all edges there ever were."""
     _edges: dict[str, EdgeSeen] = field(default_factory=dict)
@@ -70,6 +72,7 @@ class Fleet:
         edge = self._edges.get(name)
         if edge is None:
             self._drop_stale(now)
+            self.met = True
             edge = self._edges[name] = EdgeSeen(now)
         edge.seen = now
         return edge

@@ -90,7 +90,7 @@ class Engine:
         self.dropped: Counter[str] = Counter()
         self.spans = 0
         self.outcomes = self.went_well = 0
-        self.ticked_at = now
+        self.began_at = self.ticked_at = now
         self.waits = ServiceTimes(lease, waiting.quiet, ARMED_WAIT_SECONDS)
         self.board = RulesBoard(secrets.token_hex(4), lease)
         with db.read() as session:

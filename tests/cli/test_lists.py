@@ -292,6 +292,11 @@ def test_programs_see_exact_names(at: Listed, words: tuple[str, ...]) -> None:
     json.loads(at(*asked, "--json"))
 
 
+def test_sentences_have_the_names_that_the_list_has(at: Listed) -> None:
+    assert f"{NAME} is" in " ".join(person(at).shown("findings").split())
+    assert NAME not in person(at).shown("findings", "--exact")
+
+
 def test_points_keep_their_exact_names(at: Listed) -> None:
     assert LAYOUT in person(at).shown("findings")
 

@@ -176,6 +176,25 @@ def check_finding(faces: Faces, row: FindingRow, listed: dict[str, Any]) -> None
     assert len(re.findall(r"\bs\d+\b", sentence)) <= 3
 
 
+def check_order(faces: Faces, listed: Mapping[str, dict[str, Any]]) -> None:
+    """Hold the order of findings, the worst first, and their owners and sentences against each
+    other."""
+    page = faces.browser.get("/findings?state=all&group=nothing").text
+    linked = dict.fromkeys(re.findall(r'href="/findings/(\w+)"', page))
+    answer = faces.cli.json("findings")
+    assert [each["id"] for each in answer["items"]] == list(linked)
+    assert answer["found"] == len(listed)
+    shown = faces.cli("findings")
+    assert [each for each in shown.split() if each in listed] == list(linked)
+    for finding in listed.values():
+        assert finding["sentence"] in shown
+        assert faces.answer(f"/findings/{finding['id']}")["owners"] == finding["owners"]
+    if len(listed) > 1:
+        cut = faces.cli.run("findings", "--limit", "1")
+        assert [each for each in cut.stdout.split() if each in listed] == list(linked)[:1]
+        assert f"The worst 1 of {len(listed)}" in cut.stderr
+
+
 def check(faces: Faces, store: Store) -> None:
     """Look at everything that shows a store."""
     faces.hold(store)
@@ -189,6 +208,7 @@ def check(faces: Faces, store: Store) -> None:
     found = {each["id"]: each for each in faces.answer("/findings?limit=200")["items"]}
     for finding in store.findings:
         check_finding(faces, finding, found[finding.id])
+    check_order(faces, found)
     check_command_line(faces, store)
 
 

@@ -20,6 +20,7 @@ from ldfi.dashboards.words import (
     number,
     second,
     share,
+    typed,
 )
 
 
@@ -134,3 +135,7 @@ def test_hypotheses_of_a_size(size: int, said: str) -> None:
 )
 def test_faults_of_every_kind_are_said(variable: str, said: str) -> None:
     assert fault(variable) == said
+
+
+def test_what_is_to_be_typed_is_code_and_everything_is_escaped() -> None:
+    assert typed("run `ldfi <x>`, or a`b") == "run <code>ldfi &lt;x&gt;</code>, or a`b"

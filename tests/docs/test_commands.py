@@ -7,11 +7,14 @@ minutes are typed from beginning to end by tests of their own.)
 
 from __future__ import annotations
 
+import ast
 import re
+import shlex
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,7 +43,7 @@ MADE: Final = re.compile(r"^make ([a-z][^#\n]*)|`make ([a-z][^`]*)`", re.M)
 EXTRA: Final = re.compile(r"ldfi\[([a-z,-]+)\]")
 FENCED: Final = re.compile(r"^ *```.*?^ *```", re.M | re.S)
 MENTIONED: Final = re.compile(r"`ldfi ([a-z][^`]*)`")
-MISUSE: Final = typer.BadParameter.__mro__[1]
+MISUSE: Final[type[Exception]] = typer.BadParameter.__mro__[1]
 """What the parser raises for all that it cannot take: a usage error of Click's."""
 
 
@@ -104,6 +107,57 @@ def test_what_is_mentioned_between_the_lines_exists(page: Path) -> None:
         if not whole_group:
             wrong.append(unknown_in(typed))
     assert [said for said in wrong if said] == []
+
+
+ROOMS: Final = (
+    *("analysis", "checker", "cli", "dashboards", "demo", "experiments", "explore", "fit"),
+    *("lineage", "scenarios", "solver", "testing"),
+)
+SAID: Final = re.compile(r"(?<!`)`ldfi ([a-z][^`]*)`(?!`)")
+AS_CODE: Final = re.compile(r"<code>ldfi ([a-z][^<{]*)</code>")
+
+
+def texts(module: Path) -> Iterator[str]:
+    """Yield what a module says: its docstrings and messages, ``ID`` for what it fills in."""
+    for node in ast.walk(ast.parse(module.read_text("utf-8"))):
+        parts: Sequence[ast.AST] = node.values if isinstance(node, ast.JoinedStr) else [node]
+        said = [each.value if isinstance(each, ast.Constant) else "ID" for each in parts]
+        if isinstance(node, ast.JoinedStr | ast.Constant) and all(isinstance(e, str) for e in said):
+            yield "".join(map(str, said))
+
+
+def mentioned(room: str) -> set[str]:
+    """The commands that helps, messages and pages of a room name."""
+    modules, pages = (ROOT / room).rglob("*.py"), (ROOT / room).rglob("*.html")
+    found = {said for each in modules for text in texts(each) for said in SAID.findall(text)}
+    return found | {said for each in pages for said in AS_CODE.findall(each.read_text("utf-8"))}
+
+
+def with_arguments(typed: Sequence[str]) -> bool:
+    """Whether more is said than a command's name and its options, so that it can be typed."""
+    path = next(n for n in (3, 2, 1, 0) if tuple(typed[:n]) in {(), *known_commands()})
+    said = pairwise(["", *typed[path:]])
+    return any(not (before.startswith("-") or word.startswith("-")) for before, word in said)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_what_helps_messages_and_pages_name_exists_and_can_be_typed(
+    room: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LDFI_TOKEN", "somebody's")
+    groups = {path[0] for path in known_commands()}
+    wrong = []
+    for command in sorted(mentioned(room)):
+        typed = command.split()
+        if typed[0] in groups and len(typed) == 1:
+            continue
+        wrong.append(unknown_in(typed))
+        if not wrong[-1] and with_arguments(typed):
+            try:
+                parsed(shlex.split(command))
+            except MISUSE as error:
+                wrong.append(f"{command}: {error}")
+    assert [each for each in wrong if each] == []
 
 
 @pytest.mark.parametrize("page", EVERY, ids=lambda page: str(page.relative_to(ROOT)))

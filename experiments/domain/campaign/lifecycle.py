@@ -20,6 +20,7 @@ what was known before.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, Literal
 
 from ldfi.experiments.domain.campaign.exploration import FindingNews
@@ -34,8 +35,27 @@ HURTING: Final[frozenset[FindingState]] = frozenset({"open", "acknowledged", "re
 SERIOUS: Final[frozenset[FindingState]] = HURTING | {"killed"}
 """The same, and what seems to kill a process, which nobody tries again to make sure."""
 
+_HARM: Final[Mapping[FindingState, int]] = {
+    "killed": 0,
+    **dict.fromkeys(HURTING, 1),
+    "suspected": 2,
+}
+"""How states rank by harm; what is over comes after all of these."""
+
 CONFIRMED: Final[frozenset[FindingState]] = HURTING | {"fixed"}
 """States of a finding that has hurt in an experiment of its own at some time."""
+
+
+def severity(
+    state: FindingState, failures: int, share: float | None, found_at: float, identity: str
+) -> tuple[int, int, float, float, str]:
+    """Return by what findings are ordered, the worst first, on every face.
+
+    What kills processes is lost to everybody; then comes what hurts, what may hurt, what is over.
+    Among these, fewer ``failures`` at once, then the larger ``share`` of all requests (None:
+    unknown), then what was found earlier.
+    """
+    return (_HARM.get(state, len(_HARM)), failures, -(share or 0.0), found_at, identity)
 
 
 def next_state(was: FindingState | None, told: FindingNews) -> FindingState:

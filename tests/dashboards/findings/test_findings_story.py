@@ -137,14 +137,17 @@ def test_the_title_answers_how_many(rows: list[FindingRow], said: str) -> None:
     assert title(rows, NOW) == said
 
 
-def test_one_failure_comes_before_two_and_more_traffic_before_less() -> None:
-    page = shown(EVERY, Wanted(group="nothing"), {"GET /a": 10.0, "GET /b": 90.0})
-    rows = [(row.finding.request_class, row.takes, row.share) for row in page.groups[0].rows]
-    assert rows == [
-        ("GET /b", "one failure", 0.9),
-        ("GET /a", "one slow answer", 0.1),
-        ("GET /a", "one failure", 0.1),
-        ("GET /b", "two at once", 0.9),
+def test_what_hurts_comes_before_what_may_one_failure_before_two_more_traffic_before_less() -> None:
+    every = [*EVERY, finding("GET /b", f"error@{GATE}", state="acknowledged", number=1)]
+    page = shown(every, Wanted("all", group="nothing"), {"GET /a": 10.0, "GET /b": 90.0})
+    rows = [(each.finding.request_class, each.takes, each.state) for each in page.groups[0].rows]
+    assert rows[:6] == [
+        ("GET /b", "one failure", "being repaired"),
+        ("GET /a", "one slow answer", "back again"),
+        ("GET /a", "one failure", "new"),
+        ("GET /c", "one failure", "being repaired"),
+        ("GET /b", "two at once", "open"),
+        ("GET /b", "one failure", "suspected"),
     ]
 
 

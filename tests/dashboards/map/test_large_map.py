@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ldfi.dashboards.map.services import FOLDED
+from ldfi.dashboards.map.services import FOLDED, MOST_HURTING
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import FindingRow
 from tests.dashboards.browser import large
@@ -17,7 +17,6 @@ from tests.dashboards.browsing import Browser, site, text_of
 from tests.kit.service import service
 
 SERVICES = 90
-FAULT = "error@service-00>http:GET:service-01/parts/*"
 
 
 def drawn(browser: Browser, path: str) -> int:
@@ -25,19 +24,21 @@ def drawn(browser: Browser, path: str) -> int:
     return len(re.findall(r'<a class="service ', browser.get(path).text))
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["one-hurts", "nothing-known"])
-def test_above_sixty_services_it_opens_on_what_hurts_and_unfolds(
-    tmp_path: Path, known: bool
+@pytest.mark.parametrize("known", [1, 40, 0], ids=["one-hurts", "many-hurt", "nothing-known"])
+def test_of_many_services_it_opens_on_what_hurts_most_and_unfolds(
+    tmp_path: Path, known: int
 ) -> None:
     url = f"sqlite:///{tmp_path / 'x.sqlite3'}"
     large.store(url, 40, SERVICES, 2 * SERVICES)
-    if known:
-        database = Database(url)
-        with database.change(time.time()) as change:
-            row = FindingRow(id=secrets.token_hex(6), request_class=large.CLASS, faults=[FAULT])
+    database = Database(url)
+    with database.change(time.time()) as change:
+        for number in range(1, known + 1):
+            above = f"service-{(number - 1) // 2:02}"
+            fault = f"error@{above}>http:GET:service-{number:02}/parts/*"
+            row = FindingRow(id=secrets.token_hex(6), request_class=large.CLASS, faults=[fault])
             row.state, row.found_at, row.campaign_id, row.experiment_id = "open", 1.0, "c", "e"
             change.session.add(row)
-        database.close()
+    database.close()
     with site(service(url)) as here:
         viewer = here.logged_in("viewer")
         said = text_of(viewer.get("/map"))
@@ -45,7 +46,11 @@ def test_above_sixty_services_it_opens_on_what_hurts_and_unfolds(
         folded = drawn(viewer, "/map")
     assert every > SERVICES > FOLDED
     assert f"{every + 1} services: " in said  # and where requests come in
-    if known:
+    if known > MOST_HURTING:
+        assert MOST_HURTING <= folded < 2 * MOST_HURTING
+        left = f"{known - MOST_HURTING} more hurt, and of all services {every - folded} are not"
+        assert f"The gravest are drawn: {left} drawn. Draw all" in said
+    elif known:
         assert 0 < folded < 10
         assert f"{every - folded} that do not hurt are not drawn. Draw all" in said
     else:

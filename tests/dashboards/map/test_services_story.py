@@ -152,7 +152,7 @@ def test_nothing_that_the_map_says_is_wrong(
         if mapped.fate in {"lost", "near"} or (mapped.fate == "holds" and mapped.failing):
             assert survives(*down) == (mapped.fate != "lost")
     hurting = {each.name for each in drawn.services if each.standing in {"hurts", "together"}}
-    assert hurting <= {each.what.name for each in legible(drawn.only_hurting()).services}
+    assert hurting <= {each.what.name for each in legible(drawn.only_hurting(12, 8)).services}
     for each in drawn.services:
         if each.standing in {"hurts", "together"}:
             assert not survives(*down, each.name)
@@ -208,7 +208,7 @@ def test_sixty_services_and_more_are_drawn_in_layers(services: int) -> None:
     for call in drawn.calls:
         assert left[call.above] < left[call.below], call
 
-    folded = drawn.only_hurting()
+    folded = drawn.only_hurting(12, 8)
     names = {each.name for each in folded.services}
     assert deepest in names and "edge" in names
     assert len(names) < services / 4
@@ -243,12 +243,12 @@ def test_of_what_everybody_calls_one_way_is_drawn() -> None:
         whole = service_map(looked, [row], NO_INJECTORS)
         assert len(whole.services) == 64  # with the ledger, adverts, and where both come in
 
-        drawn = whole.only_hurting()
+        drawn = whole.only_hurting(12, 8)
         names = {"edge", "ledger", *(f"service-{each}" for each in way)}
         assert set(standings(drawn)) == names
         assert [each.name for each in drawn.classes] == ["GET /"]
         legible(drawn)
-        down = service_map(looked, [row], NO_INJECTORS, ("ledger", "adverts")).only_hurting()
+        down = service_map(looked, [row], NO_INJECTORS, ("ledger", "adverts")).only_hurting(12, 8)
         assert set(standings(down)) == names | {"adverts", "web"}
         legible(down)
 
@@ -267,7 +267,7 @@ def test_services_that_call_one_another_in_a_circle_are_drawn() -> None:
 
 def test_only_what_hurts_keeps_what_leads_to_it() -> None:
     ledger = finding(["error@prices>db:SELECT:ledger/prices"])
-    drawn = service_map([Looked(explored(), 1.0)], [ledger], NO_INJECTORS).only_hurting()
+    drawn = service_map([Looked(explored(), 1.0)], [ledger], NO_INJECTORS).only_hurting(12, 8)
     assert set(standings(drawn)) == {"stock", "ledger", "prices", "web"}
 
 

@@ -136,8 +136,9 @@ def test_what_hurts_most_is_what_one_failure_does_to_many() -> None:
 
 def test_now_answers_for_an_application_nobody_prepared(harbour: Site) -> None:
     said = text_of(harbour.logged_in("viewer").get("/"))
+    assert "`" not in said.partition("Lines to paste")[0], "what is to be typed is shown as code"
     for part in (
-        "Nothing can be injected: no edge asks for rules.",
+        "Nothing can be injected: no edge has asked since this service started, ",
         "What is missing until anything can be tried",
         "Every experiment of the last 24 hours",
         "Was it us?",

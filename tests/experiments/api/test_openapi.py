@@ -119,7 +119,11 @@ def test_every_bound_is_one_of_json_schema() -> None:
     everywhere += [part for _, part in SCHEMAS]
     assert [each for each in everywhere if each.keys() & {"ge", "gt", "le", "lt"}] == []
     bounds = {"maximum", "maxLength", "pattern", "enum", "$ref", "maxItems"}
-    free = [each for each in given if not any(p.keys() & bounds for _, p in parts(each))]
+    free = [
+        each
+        for each in given
+        if each.get("type") != "boolean" and not any(p.keys() & bounds for _, p in parts(each))
+    ]
     assert free == []
 
 
