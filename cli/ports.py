@@ -36,8 +36,8 @@ def free_ports(count: int) -> list[int]:
 def free_row(count: int) -> int:
     """Find the first of so many in a row. Who looks at the same time finds others, but for a rare
     chance. Raises RuntimeError."""
-    for _ in range(MANY):
-        first = FIRST + secrets.randbelow(MANY - count)
+    firsts = range(FIRST, FIRST + MANY - count)
+    for first in secrets.SystemRandom().sample(firsts, len(firsts)):
         with ExitStack() as held, suppress(OSError):
             for port in range(first, first + count):
                 held.enter_context(socket.socket()).bind(("127.0.0.1", port))

@@ -21,9 +21,10 @@ what was known before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from ldfi.experiments.domain.campaign.exploration import FindingNews
+if TYPE_CHECKING:  # whoever only orders findings needs no solver
+    from ldfi.experiments.domain.campaign.exploration import FindingNews
 
 FindingState = Literal[
     "suspected", "open", "acknowledged", "fixed", "regressed", "refuted", "superseded", "killed"

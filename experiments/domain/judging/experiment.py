@@ -423,15 +423,9 @@ class Experiment:
             return self.stop("evidence", now)
         if exhausted and not self.outstanding():
             return self.stop("members used up", now)
-        if now >= self.armed_at + self._window():
+        if now >= self.armed_at + _window(self):
             return self.stop("window over", now)
         return False
-
-    def _window(self) -> float:
-        """Return how long it observes, in seconds: as long as any may where the tests have said
-        *tolerated* and only what they do not see is still to be shown."""
-        window = self.settings.window + LONGER * self.stay
-        return max(window, LONGEST_WINDOW) if self._roll.doubts else window
 
     def abort(self, reason: str, now: float) -> bool:
         """Stop without a verdict; True when it has to be disarmed for that."""
@@ -499,25 +493,13 @@ class Experiment:
         self._roll.call(now, self.used, self.controls, calm=self.order.calm)
         if not enough or not self.order.calm or self.used >= self.settings.members:
             return enough
-        part = self._part_shown()
+        part = _part_shown(self)
         if part is None:
             return True
         self._roll.doubts = True
         self._stages.allowed = max(self._stages.allowed, still_lacking(self.used, part))
         self.order.doubt()
         return False
-
-    def _part_shown(self) -> float | None:
-        """Return what part there is of the evidence for *tolerated* that the tests do not see, of
-        silence or of devices that ask seldom; None where it is enough, or never will be."""
-        both = self._roll.read(self.reach, self.stays.own, self.settings)
-        if not shown(both, self.settings):
-            return None if hopeless(both, self.settings) else part_shown(both, self.settings)
-        seldom = _seldom(self)
-        alone = self.stays if seldom is None else self.stays.only(seldom)
-        if alone.final() == "tolerated":
-            return None
-        return alone.not_worse / -math.log(self.settings.alpha_tolerated)
 
     def _note_admitted(self, now: float) -> None:
         if self.used > self._admitted[0]:
@@ -597,6 +579,27 @@ def _verdict(experiment: Experiment) -> Verdict:
     )
     verdict, experiment.reason, experiment.overruled = judge(told, experiment.reason, context)
     return verdict
+
+
+def _window(experiment: Experiment) -> float:
+    """Return how long it observes, in seconds: as long as any may where the tests have said
+    *tolerated* and only what they do not see is still to be shown."""
+    window = experiment.settings.window + LONGER * experiment.stay
+    return max(window, LONGEST_WINDOW) if experiment._roll.doubts else window
+
+
+def _part_shown(experiment: Experiment) -> float | None:
+    """Return what part there is of the evidence for *tolerated* that the tests do not see, of
+    silence or of devices that ask seldom; None where it is enough, or never will be."""
+    settings, stays = experiment.settings, experiment.stays
+    both = experiment._roll.read(experiment.reach, stays.own, settings)
+    if not shown(both, settings):
+        return None if hopeless(both, settings) else part_shown(both, settings)
+    seldom = _seldom(experiment)
+    alone = stays if seldom is None else stays.only(seldom)
+    if alone.final() == "tolerated":
+        return None
+    return alone.not_worse / -math.log(settings.alpha_tolerated)
 
 
 def _seldom(experiment: Experiment) -> list[bool] | None:
