@@ -73,9 +73,9 @@ def _flush() -> threading.Event:
     process = _process
     with process.lock:
         done = process.next = process.next or threading.Event()
-        if not process.flushing:
-            process.flushing = True
-            threading.Thread(target=_flushes, args=[process], name="fit-mark", daemon=True).start()
+        begins, process.flushing = not process.flushing, True
+    if begins:  # not under the lock: under gevent what is started may run before start() returns
+        threading.Thread(target=_flushes, args=[process], name="fit-mark", daemon=True).start()
     return done
 
 
