@@ -60,11 +60,12 @@ class Stand:
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """A kind of request. ``share``: of all requests."""
+    """A kind of request. ``share``: of all requests. ``hurting``: findings of it on record."""
 
     name: str
     share: float
     stand: Stand
+    hurting: int
 
     @property
     def open(self) -> int:
@@ -84,11 +85,13 @@ class Proved:
     @property
     def sentence(self) -> str:
         """Say what is shown: ``2 sets of failures hurt, and all else with up to two at once is
-        survived.``"""
-        hurt = len(self.stand.findings)
+        survived.`` What was found in a class that has changed since hurts until it is tried."""
+        hurt = len(self.stand.findings) or self.hurting
         said = {0: "Nothing was found to hurt", 1: "One set of failures hurts"}.get(
             hurt, f"{hurt:,} sets of failures hurt"
         )
+        if hurt and not self.stand.findings:
+            said += ", as was found before"
         if self.open:
             more = "" if self.stand.open_complete else " or more"
             are = "question is" if self.open == 1 and not more else "questions are"

@@ -94,6 +94,7 @@ async def show(name: str, request: Request, engine: Running, db: Db, _caller: Vi
         findings = hurting(session, weak, callees(engine), called_of(request))
         experiments = [experiment_summary(row) for row in session.scalars(tried.limit(NEWEST))]
         changes = list(session.scalars(done.order_by(AuditRow.id.desc()).limit(NEWEST)))
+    open_now = sum(each.finding.state in SERIOUS for each in weak)
     story = class_story(known, evidence.knowledge, evidence.certificate)
     now = clock.now()
     view = ClassView.of(known, now, engine.scheduler.state.injectors)
@@ -105,7 +106,7 @@ async def show(name: str, request: Request, engine: Running, db: Db, _caller: Vi
         request,
         "map/class.html",
         story=story,
-        stands=Proved(name, 0.0, story.stand).sentence,
+        stands=Proved(name, 0.0, story.stand, open_now).sentence,
         view=view,
         stopped=stopped_by(evidence.knowledge, current_state, waiting),
         unreached=[(said_point(at, reached), at, do) for at, do in view.no_injector.items()],

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session, load_only
 
 from ldfi.dashboards.evidence_cache import KEPT, EvidenceKept, evidence_kept
@@ -22,11 +23,12 @@ from ldfi.experiments.api.input_documents import Id
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Db, Running, live_campaign
+from ldfi.experiments.domain.campaign.lifecycle import SERIOUS
 from ldfi.experiments.domain.settings import DEFAULTS
 from ldfi.experiments.scheduler.engine import Engine
 from ldfi.experiments.store import campaigns, chain
 from ldfi.experiments.store.database import Database
-from ldfi.experiments.store.schema import CampaignRow
+from ldfi.experiments.store.schema import CampaignRow, FindingRow
 from ldfi.experiments.telemetry import clock
 
 router = APIRouter(route_class=PageRoute)
@@ -102,13 +104,16 @@ async def _proved(engine: Engine, db: Database, kept: EvidenceKept) -> list[Prov
     rates = {name: known.rate(now) for name, known in engine.catalogue.classes.items()}
     total = sum(rates.values())
     chosen = sorted(engine.catalogue.classes.values(), key=lambda each: -rates[each.name])[:KEPT]
+    hurt = select(FindingRow.request_class, func.count()).where(FindingRow.state.in_(SERIOUS))
     with db.read() as session:
         evidence = kept.each_of(session, chosen)
+        hurting = Counter(dict(session.execute(hurt.group_by(FindingRow.request_class)).tuples()))
     found = []
     for each in evidence:
         name, callees = each.knowledge.name, each.knowledge.traffic.topology.callees
         share = rates[name] / total if total else 0.0
-        found.append(Proved(name, share, stand_of(each.certificate, callees)))
+        stand = stand_of(each.certificate, callees)
+        found.append(Proved(name, share, stand, hurting[name]))
         await asyncio.sleep(0)  # the watch goes on in between
     order = list(STANDINGS)
     return sorted(found, key=lambda each: (order.index(each.standing), -each.share, each.name))
