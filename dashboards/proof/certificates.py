@@ -107,7 +107,9 @@ async def _proved(engine: Engine, db: Database, kept: EvidenceKept) -> list[Prov
     hurt = select(FindingRow.request_class, func.count()).where(FindingRow.state.in_(SERIOUS))
     with db.read() as session:
         evidence = kept.each_of(session, chosen)
-        hurting = Counter(dict(session.execute(hurt.group_by(FindingRow.request_class)).tuples()))
+        hurting = Counter(
+            dict(session.execute(hurt.group_by(FindingRow.request_class)).tuples().all())
+        )
     found = []
     for each in evidence:
         name, callees = each.knowledge.name, each.knowledge.traffic.topology.callees

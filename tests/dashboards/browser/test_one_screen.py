@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import pytest
 from playwright.sync_api import Browser
+from sqlalchemy import insert, select
 
+from ldfi.experiments.store import Database
+from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.testing.programs import Call
 from tests.dashboards.browser import large
 from tests.dashboards.browser.pages import PAGES
-from tests.dashboards.browser.test_details import armed
 from tests.dashboards.seeded import PROGRAMS, Seeded, alive, crowd, seed
 from tests.kit.browser import DESK, Watched, in_sight, watching
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
-SERVICES, POINTS, EXPERIMENTS, MOST = 60, 300, 10_000, 100
+SERVICES, POINTS, EXPERIMENTS = 60, 300, 10_000
+EVERYTHING: Final = "on-everything"
 
 ANSWERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "now": ("One experiment is running", "and 97 more", "Who must act", "What hurts most"),
+    "now": ("injected", "experiments in 24 h", "Was it us?", "What hurts most"),
     "was-it-us": ("Perhaps: ", "may still be injecting", "What came of it"),
     "classes": ("GET /home", "GET /boot", "Findings"),
     "class": ("sets of failures hurt", "GET /boot is lost when layout does not answer", "open"),
     "point": ("Nobody knows yet what its failure does",),
     "experiments": ("experiments have ended: ", "harmful", "survived", "is running"),
-    "experiment": ("What if ", "Control against treatment", "Stopped"),
+    "experiment": ("What if ", "Control against treatment", "About it"),
     "findings": ("weaknesses need somebody", "Worst first"),
     "finding": ("is lost when", "Owner", "Share of traffic", "Last seen", "What would mend it"),
     "certificates": ("questions are open, in all 4 kinds of request", "GET /home"),
@@ -50,11 +54,10 @@ ANSWERS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Crowded:
-    """A service that has a lot on record, and injects into everything optional."""
+    """A service that has a lot on record, and an experiment on everything optional."""
 
     url: str
     known: Seeded
-    armed: str
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +67,24 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crowded]:
     large.store(url, services=SERVICES, points=POINTS)
     crowd(url, EXPERIMENTS)
     home = large.program(SERVICES, POINTS)
-    hypothesis = [f"error@{point}" for point in optional(home)][:MOST]
-    with alive(url, {**PROGRAMS, large.PATH: home}) as root:
-        running = armed(root, request_class=large.CLASS, hypothesis=hypothesis)
-        yield Crowded(root, known, running)
+    with alive(url, {**PROGRAMS, large.PATH: home}, requests=0) as root:
+        _on_everything(url, [f"error@{point}" for point in optional(home)])
+        yield Crowded(root, known)
+
+
+def _on_everything(url: str, faults: list[str]) -> None:
+    """Put an experiment on record that is under way somewhere else."""
+    database, now = Database(url), time.time()
+    with database.change(now) as change:
+        ended = select(ExperimentRow).where(ExperimentRow.state == "decided").limit(1)
+        row = change.session.scalars(ended).one()
+        columns = {column.key: getattr(row, column.key) for column in ExperimentRow.__table__.c}
+        columns |= {"id": EVERYTHING, "state": "observing", "faults": faults, "hypothesis": faults}
+        columns |= {"request_class": large.CLASS, "active_class": large.CLASS, "verdict": None}
+        columns |= {"created_at": now, "armed_at": now, "lease_until": now + 600}
+        columns |= {"disarmed_at": None, "ended_at": None}
+        change.session.execute(insert(ExperimentRow), [columns])
+    database.close()
 
 
 def optional(call: Call) -> Iterator[str]:
@@ -101,7 +118,8 @@ def test_the_question_is_answered_without_scrolling(
 def test_an_experiment_on_everything_optional_names_three_faults(
     looking: Watched, crowded: Crowded
 ) -> None:
-    said = read(looking, f"/experiments/{crowded.armed}")
-    assert "and97more?" in said
+    assert crowded.known.experiments
+    said = read(looking, f"/experiments/{EVERYTHING}")
+    assert f"and{len(set(optional(large.program(SERVICES, POINTS)))) - 3}more?" in said
     assert "Controlagainsttreatment" in said
     assert "Disarmnow" in said
