@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ SERVICES, POINTS, EXPERIMENTS = 60, 300, 10_000
 EVERYTHING: Final = "on-everything"
 
 ANSWERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "now": ("injected", "experiments in 24 h", "Was it us?", "What hurts most"),
+    "now": ("experiments in 24 h", "Was it us?", "What hurts most"),
     "was-it-us": ("Perhaps: ", "may still be injecting", "What came of it"),
     "classes": ("GET /home", "GET /boot", "Findings"),
     "class": ("sets of failures hurt", "GET /boot is lost when layout does not answer", "open"),
@@ -112,13 +113,12 @@ def test_the_question_is_answered_without_scrolling(
     looking: Watched, crowded: Crowded, name: str
 ) -> None:
     said = read(looking, PAGES[name](crowded.known))
+    if name == "now":  # which of the two, how long ago the last request of the seed came
+        assert re.search(r"Nothing(isinjected\.|canbeinjected:norequestcameinfor)", said)
     assert [answer for answer in ANSWERS[name] if answer.replace(" ", "") not in said] == []
 
 
-def test_an_experiment_on_everything_optional_names_three_faults(
-    looking: Watched, crowded: Crowded
-) -> None:
-    assert crowded.known.experiments
+def test_an_experiment_on_everything_optional_names_three_faults(looking: Watched) -> None:
     said = read(looking, f"/experiments/{EVERYTHING}")
     assert f"and{len(set(optional(large.program(SERVICES, POINTS)))) - 3}more?" in said
     assert "Controlagainsttreatment" in said
